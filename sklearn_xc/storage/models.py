@@ -32,25 +32,7 @@ _ATTEMPTS = 3
 
 
 def save_model(model: Any, path: str | os.PathLike[str], *, compact: bool = False) -> None:
-    """Save an estimator to a folder, all or nothing.
-
-    Parameters
-    ----------
-    model : estimator
-    path : str or PathLike
-        A folder that holds a model or nothing, or a free name.
-    compact : bool, default=False
-        Whether weights of one-vs-all are rounded to a byte each.
-
-    Raises
-    ------
-    TypeError
-        If it holds what cannot be saved.
-    ValueError
-        If it is to be compact, and has no weights of one-vs-all.
-    OSError
-        If the folder cannot be written; what was in it before is as it was.
-    """
+    """Save an estimator to a folder, all or nothing; see ``SavedEstimator.save``."""
     with named_in_errors(path), writing(path) as folder:
         writer = Writer(folder.put, compact=compact)
         node = writer.node(model)
@@ -63,25 +45,7 @@ def save_model(model: Any, path: str | os.PathLike[str], *, compact: bool = Fals
 
 
 def load_model(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
-    """Open a model that :func:`save_model` wrote.
-
-    Parameters
-    ----------
-    path : str or PathLike
-        The folder.
-    verify : bool, default=False
-        Whether to read and check all of it now. Otherwise a part is checked when it is first used.
-
-    Returns
-    -------
-    estimator
-        Its large arrays are read-only maps of the files.
-
-    Raises
-    ------
-    SavedModelError
-        If the folder holds no model, a damaged one, or one of a newer format.
-    """
+    """Open a model that :func:`save_model` wrote; see :func:`sklearn_xc.load`."""
     folder = Path(os.path.abspath(os.fspath(path)))
     for attempt in range(_ATTEMPTS):
         meta = read_meta(folder)
@@ -95,16 +59,7 @@ def load_model(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
 
 
 class _Opened:
-    """What nodes of a model name, in its folder: the opener of its reader.
-
-    Parameters
-    ----------
-    folder : Path
-    meta : dict
-        As ``read_meta`` returns it.
-    is_whole : bool
-        Whether all is read and checked at once.
-    """
+    """What nodes of a model name, in its folder: the opener of its reader."""
 
     def __init__(self, folder: Path, meta: dict[str, Any], is_whole: bool) -> None:
         self.arrays = open_arrays(folder, meta["files"])
@@ -211,18 +166,7 @@ class _Opened:
 
 
 class Unread:
-    """Attributes of an opened estimator that were not read yet.
-
-    Parameters
-    ----------
-    opened : _Opened
-    kind : type
-        Of the estimator.
-    lengths : Lengths
-        What is known of its arrays.
-    nodes : dict
-        By name, where each node is, and the node.
-    """
+    """Attributes of an opened estimator that were not read yet: by name, their places and nodes."""
 
     def __init__(
         self, opened: _Opened, kind: type, lengths: Lengths, nodes: dict[Any, tuple[Place, Any]]

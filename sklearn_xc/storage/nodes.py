@@ -293,19 +293,7 @@ class Reader:
         return self._extents[id(node)]
 
     def value(self, node: Any, path: Path = ()) -> Any:
-        """Return the value that a node stands for.
-
-        Parameters
-        ----------
-        node : object
-        path : tuple
-            Where it is.
-
-        Raises
-        ------
-        SavedModelError
-            If it stands for none.
-        """
+        """Return what a node stands for; raise a SavedModelError if that is nothing."""
         with said_of(path):
             return self._value(node, path)
 

@@ -20,13 +20,7 @@ _WIDTH = 100
 
 
 def describe_model(path: str | os.PathLike[str]) -> list[str]:
-    """Return lines that say what a folder holds; only its meta.json is read.
-
-    Raises
-    ------
-    SavedModelError
-        If it holds no model, or meta.json is damaged.
-    """
+    """Return lines that say what a folder holds; only its meta.json is read."""
     folder = Path(os.fspath(path))
     meta = read_meta(folder)
     files: dict[str, ArrayFile] = meta["files"]

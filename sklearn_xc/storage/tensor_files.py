@@ -37,24 +37,7 @@ _MOST_DIMENSIONS = 64
 
 
 def write_tensors(arrays: dict[str, np.ndarray], folder: Path, name: str) -> tuple[str, ArrayFile]:
-    """Write arrays by name to one new file, as :func:`write_array` does one array.
-
-    Parameters
-    ----------
-    arrays : dict of str to ndarray
-        Which :func:`check_tensors` does not refuse.
-    folder : Path
-        Where to.
-    name : str
-        What the file's name begins with.
-
-    Returns
-    -------
-    name : str
-        Of the file, such as ``"network-1f0c2a9b.safetensors"``.
-    file : ArrayFile
-        Its bytes, header included, as an array.
-    """
+    """Write arrays by name, not refused by `check_tensors`, to one new file; see `write_array`."""
     final, size, sha256 = write_file(parts_of(arrays), folder, name, TENSORS)
     return final, ArrayFile("|u1", (size,), False, size, sha256)
 
