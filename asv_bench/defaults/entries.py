@@ -44,10 +44,10 @@ class Entry(NamedTuple):
     largest: int = 10**9
 
 
-def _plain(estimator: Any) -> Callable[[SizedSet, Parameters], Any]:
+def _plain(estimator: Any, **fixed: Any) -> Callable[[SizedSet, Parameters], Any]:
     def make(sized: SizedSet, parameters: Parameters) -> Any:
         seeded = {"random_state": 0} if "random_state" in estimator._get_param_names() else {}
-        return estimator(**{"n_jobs": 1, **seeded, **parameters})
+        return estimator(**{"n_jobs": 1, **seeded, **fixed, **parameters})
 
     return make
 
@@ -77,6 +77,10 @@ def _stack(*names: str) -> Callable[[SizedSet, Parameters], Any]:
 
 ENTRIES: dict[str, Entry] = {
     "ova": Entry("OvALinearXC", _MEMBERS["ova"], ({"C": 0.3}, {"C": 1.0}, {"C": 3.0}, {"C": 10.0})),
+    "ova-logistic": Entry(
+        "OvALinearXC, logistic", _plain(OvALinearXC, loss="logistic"),
+        tuple({"C": C} for C in (0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 64.0)),
+    ),
     "ova-cv": Entry("OvALinearXCCV", _plain(OvALinearXCCV)),
     "umax": Entry(
         "SoftmaxUMax", _MEMBERS["umax"],

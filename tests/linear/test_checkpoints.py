@@ -162,7 +162,7 @@ class TestOfCrossValidation:
 class TestAnotherFit:
     def test_other_parameters_are_refused_by_name(self, tmp_path):
         fitted(tmp_path)
-        with pytest.raises(ValueError, match=r"other parameters: C was 0\.5, is 2\.0\. Give each"):
+        with pytest.raises(ValueError, match=r"other parameters: C was None, is 2\.0\. Give each"):
             fitted(tmp_path, C=2.0)
         with pytest.raises(ValueError, match=r"loss was 'squared_hinge', is another"):
             fitted(tmp_path, loss=SquaredHinge())
@@ -197,7 +197,7 @@ class TestAnotherFit:
     def test_a_damaged_description_is_refused(self, tmp_path):
         fitted(tmp_path)
         path = tmp_path / "fit.json"
-        path.write_bytes(path.read_bytes().replace(b"0.5", b"0.6"))
+        path.write_bytes(path.read_bytes().replace(b"squared", b"cubed"))
         with pytest.raises(SavedModelError, match=r"is damaged, or was changed.* Remove the f"):
             fitted(tmp_path)
 
