@@ -5,17 +5,17 @@ import time
 import warnings
 from pathlib import Path
 
-# Reports hold times.
-for _name in ("time", "perf_counter", "monotonic", "process_time", "thread_time"):
-    setattr(time, _name, lambda: 1.0)
+if __name__ == "__main__":  # reports hold times: the clocks stand still before any is imported
+    for _name in ("time", "perf_counter", "monotonic", "process_time", "thread_time"):
+        setattr(time, _name, lambda: 1.0)
 
-import numpy as np  # noqa: E402
-from rows_as_texts import HAS_TRANSFORMERS, transformer, write_tiny_bert  # noqa: E402
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer  # noqa: E402
-from sklearn.frozen import FrozenEstimator  # noqa: E402
-from sklearn.pipeline import make_pipeline, make_union  # noqa: E402
+import numpy as np
+from rows_as_texts import HAS_TRANSFORMERS, transformer, write_tiny_bert
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline, make_union
 
-from sklearn_xc import (  # noqa: E402
+from sklearn_xc import (
     DecompMIPSSkipGram,
     ImplicitSoftmaxSGD,
     LabelFeatures,
