@@ -487,7 +487,7 @@ def declare_other(home: str, *names: str, **held: Held) -> None:
 def declarations(kind: type) -> Mapping[str, Held]:
     """Return what a class and those that it derives from say of attributes."""
     if kind.__module__.startswith("sklearn."):
-        return OF_OTHERS[kind.__qualname__][1]
+        return OF_OTHERS.get(kind.__qualname__, ("", {}))[1]
     return getattr(kind, "_fits", {})
 
 
