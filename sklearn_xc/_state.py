@@ -43,7 +43,7 @@ def built_apart(method: Method) -> Method:
         state = vars(apart) | given
         if outer is not False:
             del state[EDITED]
-        self.__dict__ = state
+        object.__setattr__(self, "__dict__", state)  # one step: our __setattr__ has more
         return self
 
     return build  # type: ignore[return-value]

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._best_allowed import Scorer, best_of_pairs
 from sklearn_xc._checks import check_instances
-from sklearn_xc._data import CsrRows, read_only
+from sklearn_xc._data import CsrRows
 from sklearn_xc._declared_state import Number, Record, declares
 from sklearn_xc._saved import read_all
 from sklearn_xc._state import reads_one_state, sharing
@@ -37,9 +37,11 @@ class LinearModel(XCClassifier):
         """Weights after pruning, read-only csr_array of shape (n_labels, n_features)."""
         held = self._fitted_weights("coef_").coef
         coef = sp.csr_array(held.shape, dtype=held.dtype)
-        coef.data, coef.indices, coef.indptr = map(
-            read_only, (held.data, held.indices, held.indptr)
+        coef.data, coef.indices, coef.indptr = (
+            array.view() for array in (held.data, held.indices, held.indptr)
         )
+        for array in (coef.data, coef.indices, coef.indptr):
+            array.flags.writeable = False
         return coef
 
     @property
