@@ -150,7 +150,7 @@ def problem_of(X: Any, Y: Any) -> OneVsAllProblem:
     model = OvALinearXC(C=1.0, tol=0.01, prune=0)
     instances = check_training_instances(model, X)
     targets = check_targets(model, Y, instances.shape[0])
-    return build_problem(model, model.C, instances, targets, None)
+    return build_problem(model, model._fitted_cost, instances, targets, None)
 
 
 def _report_tables(

@@ -67,12 +67,14 @@ declare_other(
     mean_=Array("float", "features", optional=lambda one: not getattr(one, "with_mean", False)),
     min_=Array("float", "features", optional=lambda one: not hasattr(one, "feature_range")),
 )
+_dtype = Tested("a dtype", lambda dtype, require: hasattr(dtype, "kind"), optional=True)
 declare_other(  # statistics of features that were always missing are NaN
     "sklearn.impute",
     "SimpleImputer",
     n_features_in_=_width,
     statistics_=Array("float32|float64|object", "features", finite=False),
-    _fit_dtype=Tested("a dtype", lambda dtype, require: hasattr(dtype, "kind")),
+    _fit_dtype=_dtype,
+    _fill_dtype=_dtype,  # since scikit-learn 1.8
     indicator_=Choice(None),
 )
 _components = Array("float", None, "features")

@@ -54,14 +54,14 @@ def test_an_objective_that_rises_is_no_reason(data):
 def test_too_much_is_warned_of(make_y, loss, data):
     X, Y = data
     with pytest.warns(PruningWarning) as caught:
-        model = OvALinearXC(prune=0.5, loss=loss).fit(X, make_y(Y))
+        model = OvALinearXC(C=0.5, prune=0.5, loss=loss).fit(X, make_y(Y))
     (warning,) = [w for w in caught if w.category is PruningWarning]
     message = str(warning.message)
     assert message.startswith("OvALinearXC: prune=0.5 lowered ")
     assert "precision@5 from 0." in message
     assert "of the training instances. Lower it" in message
     assert warning.filename == __file__
-    whole = OvALinearXC(prune=0, loss=loss).fit(X, Y)
+    whole = OvALinearXC(C=0.5, prune=0, loss=loss).fit(X, Y)
     assert hits(model, X, Y) < 0.95 * hits(whole, X, Y)
     assert (model.fit_report_["pruning_increase"] > 0).any()
 

@@ -70,7 +70,7 @@ def check_fit(X, Y, weight=None, **parameters):
         assert np.isfinite(model.fit_report_["gradient_tolerance"]).all()
         dense = X.toarray() if sp.issparse(X) else X
         weight = np.ones(len(dense)) if weight is None else np.asarray(weight, float)
-        cost = model.C * (model.class_weight or 1.0)
+        cost = model._fitted_cost * (model.class_weight or 1.0)
         for label in np.flatnonzero(is_solved):
             norm = certificate(model, dense, Y, weight, label, cost)
             # The sum of rounded terms of either sign.

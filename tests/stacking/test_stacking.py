@@ -373,7 +373,7 @@ class TestScikitLearn:
 
     def test_parameters(self):
         model = stack()
-        assert model.get_params()["ova__C"] == 0.5
+        assert model.get_params()["ova__C"] is None
         model.set_params(ova__C=3.0, softmax="drop", n_candidates=7)
         assert model.estimators[0][1].C == 3.0
         assert model.estimators[1] == ("softmax", "drop")
