@@ -28,7 +28,7 @@ class Given(Initialiser):
     ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
     ... )
     >>> first = OvALinearXC().fit(X, Y)
-    >>> again = OvALinearXC(C=1.1 * first.C, init=Given(first.coef_)).fit(X, Y)
+    >>> again = OvALinearXC(C=0.55, init=Given(first.coef_)).fit(X, Y)
     >>> bool(again.n_iter_.sum() < 0.9 * first.n_iter_.sum())
     True
     """

@@ -14,7 +14,7 @@ from sklearn_xc._checks import check_targets
 from sklearn_xc._label_names import check_label_names
 from sklearn_xc._load import load
 from sklearn_xc._out_of_fold import n_rows
-from sklearn_xc._saved import read_all
+from sklearn_xc._saved import check_edits, read_all
 from sklearn_xc.linear.label_sets import joined
 from sklearn_xc.linear.ova import OvALinearXC
 from sklearn_xc.linear.slices import require_one_whole
@@ -146,6 +146,7 @@ def merge(models: Sequence[Any]) -> OvALinearXC:
     sample = together(part._slice.sample for part in parts)
     whole._pruning_cost = None if sample is None else sum_up(sample)
     whole._weights.unseen = whole._unseen_labels
+    check_edits(whole)
     return whole
 
 

@@ -74,7 +74,7 @@ declare_other(  # statistics of features that were always missing are NaN
     n_features_in_=_width,
     statistics_=Array("float32|float64|object", "features", finite=False),
     _fit_dtype=_dtype,
-    _fill_dtype=_dtype,  # since scikit-learn 1.8
+    _fill_dtype=_dtype,  # of newer versions
     indicator_=Choice(None),
 )
 _components = Array("float", None, "features")

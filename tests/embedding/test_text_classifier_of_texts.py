@@ -143,7 +143,7 @@ def test_bad_input():
     tagger = TextClassifierXC(classifier=ngame()).fit(TEXTS, TAGS)
     with pytest.raises(ValueError, match="TextClassifierXC: X must be a list of texts"):
         tagger.predict("one text")
-    with pytest.raises(ValueError, match=r"TextClassifierXC: X must be .* Got None at position 1"):
+    with pytest.raises(ValueError, match=r"TextClassifierXC: X must hold texts. Got None in row 1"):
         tagger.predict(["a", None])
     with pytest.raises(ValueError, match="explain needs an X of features"):
         tagger.explain(TEXTS[0], "apple")

@@ -140,7 +140,7 @@ def part(first, last, **other):
         (lambda: [part(0, 9), part(9, 24, X=2 * X)], "same X. That of the labels from 9 on"),
         (lambda: [part(0, 9), part(9, 24, y=Y[:, ::-1])], "same y. "),
         (lambda: [part(0, 9), part(9, 24, weight=WEIGHT)], "same sample_weight. "),
-        (lambda: [part(0, 9), part(9, 24, C=2.0)], r"C of models\[0\] is 0.5, .*\[1\] is 2.0"),
+        (lambda: [part(0, 9), part(9, 24, C=2.0)], r"C of models\[0\] is None, .*\[1\] is 2.0"),
         (lambda: [part(0, 9), part(9, 24).compact()], r"models\[1\] is compact"),
         (lambda: [part(0, 9), OvALinearXC().fit(X, Y)], r"models\[1\] must be fitted with"),
         (lambda: [], "must be a list of fitted models"),
