@@ -149,7 +149,7 @@ class RoutesFit:
 
     def _routed_parts(self) -> dict[str, Any]:
         """Return the estimators to be fitted, by name; None for a default, which takes weights."""
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass has the parts
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return what ``fit`` passes on: what the estimators inside and the splitter request.

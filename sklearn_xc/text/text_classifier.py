@@ -253,10 +253,11 @@ class TextClassifierXC(
         refuse_swapped(
             X, y, self.separator, who, may_be_alone=self.label_texts is not None, stacklevel=4
         )
-        if self.separator is not None or are_name_lists(y):
-            self._warn_of_missing(y)
-        self.binarizer_, y = self._read_targets(y)
-        if self.binarizer_ is None and isinstance(y, np.ndarray) and y.ndim == 1:
+        given = y
+        self.binarizer_, y = self._read_targets(given)
+        if self.binarizer_ is not None:
+            self._warn_of_missing(given)
+        elif isinstance(y, np.ndarray) and y.ndim == 1:
             warn_of_separator(y, who, stacklevel=4)
         n = int(num_samples(X))
         if num_samples(y) != n:
