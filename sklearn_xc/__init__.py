@@ -50,7 +50,6 @@ _SUBPACKAGES = (
     "skip_gram",
     "softmax",
     "stacking",
-    "testing",
     "text",
     "thresholds",
 )

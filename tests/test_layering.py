@@ -29,7 +29,7 @@ FOUNDATIONS = {
     "_saved", "_scored_pairs", "_seeds", "_shared_memory", "_show_versions", "_sklearn",
     "_sparse_input", "_state", "_texts_with_features", "_topk", "_topk_names", "_wrapped",
 }  # fmt: skip
-SHELVES = {"datasets", "inspection", "model_selection", "testing"}
+SHELVES = {"datasets", "inspection", "model_selection"}
 #: The package itself: its version.
 TOP = {"sklearn_xc"}
 

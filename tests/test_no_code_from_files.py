@@ -12,8 +12,6 @@ CALLS = {"eval", "exec", "pickle.load", "pickle.loads", "joblib.load", "torch.lo
 #: Where it may be, and why.
 ALLOWED = {
     "kernels/compiling/cache.py": "compiled code, in numba's own form; see SECURITY.md",
-    "testing/instances.py": "joblib.load of a file that the check has just written",
-    "testing/training.py": "checks that pickles of an estimator answer the same",
 }
 
 

@@ -1,8 +1,7 @@
 """What fitted models are and say, in forms that can be compared to the bit."""
 
 import numpy as np
-
-from sklearn_xc.testing.comparing import METHODS, dense, fitted_names, plain, public, state
+from checks.comparing import METHODS, dense, fitted_names, plain, public, state
 
 __all__ = ["METHODS", "dense", "fitted_names", "plain", "public", "state"]
 

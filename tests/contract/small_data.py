@@ -2,8 +2,7 @@
 
 import numpy as np
 import scipy.sparse as sp
-
-from sklearn_xc.testing.problems import awkward, easy, made
+from checks.problems import awkward, easy, made
 
 __all__ = ["awkward", "easy", "made", "rows_of_labels"]
 

@@ -1,6 +1,6 @@
 """What must not change a model or an answer by a single bit, and inputs that are left alone.
 
-What ``sklearn_xc.testing`` checks of the quick estimators is tried here on their variants.
+What ``checks`` tries of the quick estimators is tried here on their variants.
 """
 
 import os
@@ -13,13 +13,12 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from checks.stored_forms import FORMS, OF_DENSE, read_only
 from fitted import answers, assert_same_answers, assert_same_model, state
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from registry import ENTRIES, VARIANTS, having, of_variant
 from small_data import awkward
-
-from sklearn_xc.testing.stored_forms import FORMS, OF_DENSE, read_only
 
 X, Y = awkward()
 WEIGHT = np.random.default_rng(1).choice([0.3, 1.0, 2.5], 60)

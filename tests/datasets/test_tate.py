@@ -88,7 +88,7 @@ def test_what_the_description_says(train, test):
         assert line in train.DESCR
 
 
-def test_return_X_y(test):  # noqa: N802 (the name of the parameter)
+def test_return_X_y(test):
     data, target = load_tate_subjects("test", return_X_y=True)
     assert data == test.data
     assert (target != test.target).nnz == 0

@@ -12,7 +12,6 @@ from sklearn.preprocessing import MaxAbsScaler
 
 from sklearn_xc import OvALinearXC, OvALinearXCCV, TextClassifierXC, topk_names
 from sklearn_xc.losses import Logistic, SquaredHinge
-from sklearn_xc.testing.answers import check_predict_proba
 
 METHODS = ("predict_proba", "predict_log_proba", "predict_proba_topk")
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.UnseenLabelWarning")
@@ -175,7 +174,3 @@ def test_named_in_a_pipeline(xy):
     for row, names, expected in zip(found, labels, chances, strict=True):
         assert [name for name, _ in row] == names.tolist()
         np.testing.assert_allclose([chance for _, chance in row], expected)
-
-
-def test_the_checks_of_sklearn_xc_testing():
-    check_predict_proba("OvALinearXC", OvALinearXC(loss="logistic"))

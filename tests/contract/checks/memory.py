@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc.testing.comparing import asks, expect, unfitted
+from checks.comparing import asks, expect, unfitted
 
 N_ROWS, N_ASKED, N_FEATURES, N_LABELS = 1_000, 250, 5, 100_000
 
 
-def check_no_dense_array(name: str, estimator: Any) -> None:
+def check_no_dense_array(name, estimator):
     """Check that with 100,000 labels a fit and each answer hold less than a dense array.
 
     That is one of float32 with a row for each of 1,000 instances, or of 250 in answers; pieces of

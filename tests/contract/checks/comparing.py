@@ -1,4 +1,4 @@
-"""What fitted models are and say, in forms that can be compared, to the bit or nearly."""
+"""State and answers of fitted models, in forms that can be compared to the bit."""
 
 from typing import Any
 
@@ -9,8 +9,6 @@ from sklearn.base import BaseEstimator, clone
 
 from sklearn_xc.base import XCClassifier
 
-#: The difference, relative to the largest score, below which scores are the same.
-RTOL = 1e-6
 METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba")
 
 
@@ -43,7 +41,7 @@ def dense(answer: Any) -> np.ndarray:
     return answer.toarray() if sp.issparse(answer) else np.asarray(answer)
 
 
-def told(value: Any) -> str:
+def described(value: Any) -> str:
     """Return the type, dtype and shape of an answer, for messages."""
     kind = type(value).__name__
     if not hasattr(value, "shape"):
@@ -66,7 +64,7 @@ def expect(is_so: Any, name: str, expected: str, got: Any) -> None:
     """
     if not is_so:
         raise AssertionError(
-            f"{name}: {expected}. Got {got if isinstance(got, str) else told(got)}."
+            f"{name}: {expected}. Got {got if isinstance(got, str) else described(got)}."
         )
 
 
@@ -95,38 +93,17 @@ def expect_refused(name: str, what: str, call: Any, *arguments: Any, **named: An
     )
 
 
-def expect_same(
-    name: str,
-    when: str,
-    model: Any,
-    expected: Any,
-    X: Any,
-    rtol: float,
-    X_of_expected: Any = None,
-) -> None:
-    """Raise unless two models say the same, and with an `rtol` of 0 unless they are the same.
+def expect_same(name, when, model, expected, X, X_of_expected=None):
+    """Raise unless two models give the same answers, and two objects the same attributes.
 
-    Parameters
-    ----------
-    name : str
-    when : str
-        Says what differs between them and should not matter.
-    model, expected : estimator
-        Fitted.
-    X : {array-like, sparse matrix} of shape (n, n_features)
-        Instances to be asked about.
-    rtol : float
-        Scores may differ by so much of the largest one; of 0 all answers and public fitted
-        attributes are compared to the bit, but for durations.
-    X_of_expected : {array-like, sparse matrix} of shape (n, n_features), default=None
-        The same instances in the form in which `expected` is asked; None for X itself.
+    `X_of_expected` holds the instances in the form that `expected` is asked in, by default X.
     """
     found = answers(model, X)
     right = answers(expected, X if X_of_expected is None else X_of_expected)
     for method, answer in right.items():
-        differs = difference(found[method], answer, rtol)
+        differs = difference(found[method], answer)
         expect(not differs, name, f"{method} must be the same {when}", differs)
-    if rtol == 0 and model is not expected:
+    if model is not expected:
         expect_same_state(name, when, model, expected)
 
 
@@ -138,28 +115,9 @@ def expect_same_state(name: str, when: str, model: Any, expected: Any) -> None:
     expect(not differing, name, says, f"others: {differing}")
 
 
-def difference(answer: Any, expected: Any, rtol: float) -> str:
-    """Return what tells an answer from the one that was expected, "" for nothing."""
-    if isinstance(expected, tuple):  # of the best labels, where ties may be broken by rounding
-        parts = zip(answer, expected, strict=True) if rtol == 0 else [(answer[1], expected[1])]
-        return "; ".join(filter(None, (difference(a, b, rtol) for a, b in parts)))
-    if rtol == 0:
-        return "" if plain(answer) == plain(expected) else f"other bits, in a {told(answer)}"
-    if told(answer) != told(expected):
-        return f"a {told(answer)}, expected a {told(expected)}"
-    answer, expected = dense(answer), dense(expected)
-    if expected.dtype.kind != "f":
-        return "" if (answer == expected).all() else f"{(answer != expected).sum()} other entries"
-    is_number = np.isfinite(expected)
-    if (np.isfinite(answer) != is_number).any() or (
-        answer[~is_number].astype(str) != expected[~is_number].astype(str)
-    ).any():
-        return "inf or NaN in other places"
-    if not is_number.any():
-        return ""
-    gap = np.abs(answer[is_number] - expected[is_number]).max()
-    size = max(np.abs(expected[is_number]).max(), np.finfo(expected.dtype).tiny)
-    return "" if gap <= rtol * size else f"scores that differ by up to {gap:.3g} of {size:.3g}"
+def difference(answer, expected):
+    """Return how an answer differs from the expected one, "" for not at all."""
+    return "" if plain(answer) == plain(expected) else f"other bits, in a {described(answer)}"
 
 
 def plain(value: Any, within: tuple = (), but: tuple = ()) -> Any:

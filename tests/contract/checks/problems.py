@@ -1,4 +1,4 @@
-"""Small problems that checks are run on; each is made anew, so that nobody can spoil it."""
+"""Small problems that checks are run on, each made anew."""
 
 from typing import Any
 
@@ -52,17 +52,6 @@ def awkward(dtype: Any = np.float64) -> tuple[sp.csr_array, sp.csr_array]:
     Y[5] = 0
     X[8], Y[8] = X[7], Y[7]
     return sp.csr_array(X.astype(dtype)), sp.csr_array(Y)
-
-
-def problem(rtol: float) -> tuple[sp.csr_array, sp.csr_array]:
-    """Return the problem of checks that compare models: `made`, or `awkward` where bits count.
-
-    Parameters
-    ----------
-    rtol : float
-        The difference that is allowed.
-    """
-    return made() if rtol else awkward()
 
 
 def easy(n_classes: int = 4) -> tuple[sp.csr_array, np.ndarray]:
