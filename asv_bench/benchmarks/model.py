@@ -54,31 +54,6 @@ class FirstPrediction:
         arrange_by_feature(self.coef)
 
 
-class Anytime:
-    """Predict 200 rows, one at a time, with so many microseconds for each."""
-
-    params = (["made", "tate"], [0, 20, 1_000])
-    param_names = ("data", "microseconds")
-
-    def setup(self, models, name, microseconds):
-        self.clf, X, _ = models[name]
-        self.rows = [X[[i]] for i in range(200)]
-        self.budget = microseconds / 1e6
-        self.kth = self.clf.predict_topk(X[:200], 5)[1][:, 4]
-        self.clf.predict_topk_anytime(self.rows[0], time_budget=self.budget)
-
-    def time_predict_topk_anytime(self, models, name, microseconds):
-        for row in self.rows:
-            self.clf.predict_topk_anytime(row, time_budget=self.budget)
-
-    def track_recall(self, models, name, microseconds):
-        """Share of scores that reach the fifth best, to rounding."""
-        scores = [self.clf.predict_topk_anytime(r, time_budget=self.budget)[1] for r in self.rows]
-        return float((np.concatenate(scores) >= self.kth[:, None] - 1e-5).mean())
-
-    track_recall.unit = "recall@5"
-
-
 class Quality:
     """For precision more is better, which ``asv compare`` does not know."""
 

@@ -258,9 +258,6 @@ CALLS: dict[str, Callable[[Made], Any]] = {
     "OvALinearXC.decision_function": lambda made: made.ova.decision_function(made.X),
     "OvALinearXC.score": lambda made: made.ova.score(made.X, made.Y),
     "OvALinearXC.explain": lambda made: made.ova.explain(made.X[[0]], 7),
-    "OvALinearXC.predict_topk_anytime": lambda made: (
-        made.ova.predict_topk_anytime(made.X, 5, time_budget=1e-3)
-    ),
     "OvALinearXC.predict_topk(candidates=)": lambda made: (
         made.ova.predict_topk(made.X, 5, candidates=range(0, made.Y.shape[1], 2))
     ),

@@ -1,9 +1,8 @@
-"""Speed of exact top-k prediction, and what can be known in less time.
+"""Speed of exact top-k prediction.
 
 Trains OvALinearXC with its defaults on some rows, float32, and predicts others, one thread:
 
 * predict_topk on one prepared CSR row at a time, checks included, and on all rows at once
-* predict_topk_anytime at several budgets, one row at a time
 * sparse_dot_topn, if it is installed, on the same matrices, intercepts as a constant feature
 * the product of scipy, made dense, with argpartition and a sort of the k best
 
@@ -14,7 +13,6 @@ import argparse
 import importlib
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -59,10 +57,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--n-rows", type=int, default=1_000, metavar="N", help="rows to predict (1000)"
     )
     parser.add_argument("--prune", type=float, default=0.01, help="weights to drop (0.01)")
-    parser.add_argument(
-        "--budgets", nargs="*", type=float, default=(0.01, 0.02, 0.05, 0.1), metavar="MS",
-        help="time budgets in ms per row (0.01 0.02 0.05 0.1)",
-    )  # fmt: skip
 
 
 def main(
@@ -73,7 +67,6 @@ def main(
     n_train_rows: int = 20_000,
     n_rows: int = 1_000,
     prune: float = 0.01,
-    budgets: Sequence[float] = (0.01, 0.02, 0.05, 0.1),
     report: Report | None = None,
 ) -> list[dict[str, Any]]:
     """Measure prediction.
@@ -90,8 +83,6 @@ def main(
         How many training rows to fit and test rows to predict at most, drawn with seed 0.
     prune : float, default=0.01
         Of OvALinearXC: the smaller, the more weights.
-    budgets : sequence of float, default=(0.01, 0.02, 0.05, 0.1)
-        Milliseconds per row of the anytime prediction.
     report : Report, default=None
         Where to show the results; None prints them.
 
@@ -114,7 +105,7 @@ def main(
         X = sp.csr_matrix(split.X_test[_draw(split.X_test.shape[0], n_rows)])
         n_labels = model.coef_.shape[0]
         for k in sorted({min(k, n_labels) for k in ks}):
-            rows += _measure_systems(split, model, X, k, budgets)
+            rows += _measure_systems(split, model, X, k)
         notes.append(
             f"{name}: {n_labels:,} labels, {model.coef_.nnz / n_labels:,.0f} weights per label "
             f"(prune={prune:g}), trained on {len(kept):,} rows in {seconds:.0f} s; "
@@ -136,17 +127,13 @@ def _draw(n: int, n_drawn: int) -> np.ndarray:
     return np.sort(np.random.default_rng(0).permutation(n)[:n_drawn])
 
 
-def _measure_systems(
-    split: SplitSet, model: OvALinearXC, X: Any, k: int, budgets: Sequence[float]
-) -> list[dict[str, Any]]:
+def _measure_systems(split: SplitSet, model: OvALinearXC, X: Any, k: int) -> list[dict[str, Any]]:
     kth = model.predict_topk(X, k)[1][:, -1:]
     kth = kth - _ROUNDING * np.abs(kth).max()
     singles = [X[[i]] for i in range(X.shape[0])]
     rows: list[dict[str, Any]] = []
 
-    def add(
-        system: str, at_once: int, seconds: np.ndarray, scores: np.ndarray, **more: Any
-    ) -> None:
+    def add(system: str, at_once: int, seconds: np.ndarray, scores: np.ndarray) -> None:
         row = {
             "set": split.name,
             "k": k,
@@ -154,7 +141,6 @@ def _measure_systems(
             "at_once": at_once,
             "rows_per_s": X.shape[0] / float(seconds.sum()),
             "recall": float((scores >= kth).mean()),
-            **more,
         }
         if at_once == 1:
             row["ms_median"], row["ms_p99"] = 1000 * np.quantile(seconds, [0.5, 0.99])
@@ -168,13 +154,6 @@ def _measure_systems(
         batch = [_time_each(predict, [prepare(X)]) for _ in range(3)]
         seconds, [(_, scores)] = min(batch, key=lambda each: each[0].sum())
         add(system, X.shape[0], seconds, scores)
-    for budget in budgets:
-        anytime = partial(model.predict_topk_anytime, k=k, time_budget=budget / 1000)
-        anytime(singles[0])
-        seconds, results = _time_each(anytime, singles)
-        scores = np.concatenate([result.scores for result in results])
-        exact = float(np.mean([result.exact[0] for result in results]))
-        add(f"anytime, {budget:g} ms", 1, seconds, scores, exact=exact)
     for row in rows:
         base = next(r for r in rows if (r["system"], r["at_once"]) == (_SCIPY, row["at_once"]))
         row["ratio"] = row["rows_per_s"] / base["rows_per_s"]

@@ -1,6 +1,5 @@
 """Answers of a linear model: scores and the best labels."""
 
-from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +14,6 @@ from sklearn_xc._declared_state import Number, Record, declares
 from sklearn_xc._saved import read_all
 from sklearn_xc._state import reads_one_state, sharing
 from sklearn_xc.base import XCClassifier
-from sklearn_xc.weights.anytime import AnytimeTopK, TimeBudget
 from sklearn_xc.weights.label_weights import LabelWeights
 
 Model = TypeVar("Model", bound="LinearModel")
@@ -72,9 +70,8 @@ class LinearModel(XCClassifier):
         Notes
         -----
         A weight w moves by at most ``0.0112 sqrt(|w| m) + 0.00007 m``, where m is the largest
-        magnitude among the weights of its feature. ``coef_``, ``explain``, ``candidates=`` and
-        ``predict_topk_anytime`` need full-size weights by label, which are made in memory on first
-        use.
+        magnitude among the weights of its feature. ``coef_``, ``explain`` and ``candidates=``
+        need full-size weights by label, which are made in memory on first use.
 
         Examples
         --------
@@ -145,100 +142,8 @@ class LinearModel(XCClassifier):
         sign = 1 if self._unseen_labels[0] == 0 else -1
         return sign * np.maximum(np.abs(scores), least)
 
-    @reads_one_state
-    def predict_topk_anytime(self, X: Any, k: int = 5, *, time_budget: float) -> AnytimeTopK:
-        """Return the best labels found within a time budget per instance, best first.
-
-        Features are read in a fixed order, starting with those that move scores most for their
-        cost. When the time is up, the most promising labels are scored in full, and an upper bound
-        on the contribution of the unread features tells what may have been missed.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_features)
-            Instances.
-        k : int, default=5
-            How many labels; may exceed their number.
-        time_budget : float
-            Seconds per instance for reading weights. The work before and after, some tens of
-            microseconds and the selection among n_labels scores, is not included. May be 0 or inf.
-
-        Returns
-        -------
-        indices, scores : ndarray of int64 and float, of shape (n, k)
-            As in ``predict_topk``; scores are over all features.
-        exact : ndarray of bool of shape (n,)
-            Whether the row's labels and their order are those of ``predict_topk``. Always True
-            after an infinite budget, when labels and scores equal those of ``predict_topk`` bit
-            for bit.
-        bound_on_missed_score : ndarray of float64 of shape (n,)
-            No label that is not returned has a higher score. Where `exact`, it is at most the last
-            score.
-
-        Raises
-        ------
-        ValueError
-            If `k` is not a positive integer or `time_budget` is not a number of at least 0.
-
-        Notes
-        -----
-        Source: the bound of MaxScore [1]_, used here to judge an early stop instead of to skip
-        postings. Rows are processed one after another, in one thread.
-
-        References
-        ----------
-        .. [1] H. Turtle and J. Flood, "Query evaluation: strategies and optimizations",
-           Information Processing and Management 31, 1995.
-
-        Examples
-        --------
-        With a tenth of a millisecond per instance, an answer that is marked exact is that of
-        ``predict_topk``:
-
-        >>> from sklearn_xc import OvALinearXC
-        >>> from sklearn_xc.datasets import make_xc_classification
-        >>> X, Y = make_xc_classification(
-        ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
-        ... )
-        >>> clf = OvALinearXC().fit(X, Y)
-        >>> answer = clf.predict_topk_anytime(X, k=3, time_budget=1e-4)
-        >>> best, _ = clf.predict_topk(X, k=3)
-        >>> bool((answer.indices == best)[answer.exact].all())
-        True
-        >>> bool(clf.predict_topk_anytime(X, k=3, time_budget=float("inf")).exact.all())
-        True
-        """
-        check_is_fitted(self)
-        who = type(self).__name__
-        budget = TimeBudget(_check_seconds(time_budget, f"{who}: time_budget"))
-        k = self._check_topk_size(k, X)
-        if not self._is_binary:
-            instances = check_instances(self, X, reset=False)
-            return self._with_unseen(self._weights.topk_anytime(instances, k, budget, who), k)
-        labels, scores = self._topk_scores(X, k)  # a single problem is always solved to the end
-        bound = np.full(len(labels), -np.inf) if k > 1 else scores[:, 0].astype(np.float64)
-        return AnytimeTopK(labels, scores, np.ones(len(labels), bool), bound)
-
-    def _with_unseen(self, answer: AnytimeTopK, k: int) -> AnytimeTopK:
-        """Score labels without training instances as ``predict_topk`` does, and bound them."""
-        labels, scores = self._unseen_last(answer.indices, answer.scores)
-        n_labels = len(self.classes_)
-        if not 0 < n_labels - len(self._unseen_labels) <= k:
-            return answer
-        missed = scores[:, k - 1].astype(np.float64)
-        if k >= n_labels:
-            missed[:] = -np.inf
-        return AnytimeTopK(labels, scores, answer.exact, missed)
-
     def _feature_weights(self, instance: CsrRows, position: int) -> np.ndarray:
         if self._is_binary:
             weights = self.coef_[[0]].toarray()[0][instance.indices]
             return weights if position == 1 else -weights
         return self.coef_[[position]].toarray()[0][instance.indices]
-
-
-def _check_seconds(time_budget: Any, name: str) -> float:
-    valid = isinstance(time_budget, Real) and not isinstance(time_budget, bool | np.timedelta64)
-    if not valid or not time_budget >= 0:
-        raise ValueError(f"{name} must be a number of seconds of at least 0. Got {time_budget!r}.")
-    return float(time_budget) if time_budget < 1e300 else np.inf

@@ -15,7 +15,6 @@ from sklearn_xc._declared_state import Array, Dtype, Shape, declares
 from sklearn_xc.kernels.prediction.topk import score_rows, topk_rows
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.weights.anytime import AnytimeTopK, Budget, topk_anytime
 from sklearn_xc.weights.by_feature import WeightsByFeature, arrange_by_feature, only_labels
 from sklearn_xc.weights.compact import CompactWeights, HeldCompact, compact
 from sklearn_xc.weights.stored import StoredWeights, reach_of
@@ -188,35 +187,6 @@ class LabelWeights:
         parts = self._map_rows(task, X.shape[0], n_jobs)
         labels = np.concatenate([part[0] for part in parts])
         return labels, np.concatenate([part[1] for part in parts])
-
-    def topk_anytime(self, X: CsrRows, k: int, budget: Budget, who: str = "") -> AnytimeTopK:
-        """Return the k best labels of each row that a budget per row allows to find.
-
-        Parameters
-        ----------
-        X : CsrRows of shape (n, n_features)
-            Instances.
-        k : int
-            How many; places beyond the number of labels hold -1 and -inf.
-        budget : Budget
-            Time or postings per row.
-        who : str, default=""
-            Name of the estimator, for messages.
-
-        Returns
-        -------
-        AnytimeTopK
-
-        Raises
-        ------
-        ValueError
-            As in ``topk``.
-        """
-        scoring = self._for_scoring()
-        n_ranked = len(self.intercept) - scoring.n_last
-        return topk_anytime(
-            self._readable(X, who), k, self.coef, scoring.weights, scoring.bases, n_ranked, budget
-        )
 
     def scores(
         self, X: CsrRows, n_jobs: int | None, allowed: int | None = None, who: str = ""

@@ -187,9 +187,6 @@ ENTRIES = {
         no_table=None,
         is_exact=False,
         dense_bits=False,
-        answers={
-            "anytime": lambda model, X: model.predict_topk_anytime(X, 3, time_budget=INF)[:3],
-        },
     ),
     "OvALinearXCCV": Entry(
         OvALinearXCCV,

@@ -65,7 +65,6 @@ ANSWERS = {
     "decision_function": lambda e, X: e.decision_function(X),
     "predict_proba": lambda e, X: e.predict_proba(X),
     "predict_log_proba": lambda e, X: e.predict_log_proba(X),
-    "predict_topk_anytime": lambda e, X: e.predict_topk_anytime(X, 3, time_budget=np.inf),
     "embed": lambda e, X: e.embed(X),
 }
 

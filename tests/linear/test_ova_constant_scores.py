@@ -50,11 +50,6 @@ def test_all_answers_agree(data):
         dense = model.decision_function(blank)
         dense = dense.toarray() if sp.issparse(dense) else dense
         np.testing.assert_array_equal(np.take_along_axis(dense, labels, axis=1), scores)
-        for seconds in (0, np.inf):
-            answer = model.predict_topk_anytime(blank, 6, time_budget=seconds)
-            np.testing.assert_array_equal(answer.indices, labels)
-            np.testing.assert_array_equal(answer.scores, scores)
-            assert answer.exact.all()
         explanation = model.explain(blank[[0]], labels[0, 0])
         assert explanation.score == explanation.intercept == scores[0, 0]
         predicted = model.predict(blank)
@@ -104,8 +99,6 @@ def test_features_without_a_weight_are_as_none(data):
         model.predict_topk(unknown, 6), model.predict_topk(sp.csr_array((1, 9)), 6), strict=True
     ):
         np.testing.assert_array_equal(a, b)
-    exact = model.predict_topk_anytime(unknown, 6, time_budget=0)
-    np.testing.assert_array_equal(exact.indices, model.predict_topk(unknown, 6)[0])
     explanation = model.explain(unknown, 0)
     assert explanation.features.size == 0
     assert explanation.score == model.decision_function(unknown)[0, 0]

@@ -212,11 +212,6 @@ def test_all_that_reads_weights(loss, tmp_path, mapped):  # noqa: F811
         found, expected = (m.predict_topk(rows, 3, candidates=few) for m in (small, full))
         for one, two in zip(found, expected, strict=True):
             np.testing.assert_array_equal(one, two)
-    for one, two in zip(
-        small.predict_topk_anytime(rows, 3, time_budget=np.inf),
-        full.predict_topk_anytime(rows, 3, time_budget=np.inf), strict=True,
-    ):  # fmt: skip
-        np.testing.assert_array_equal(one, two)
     assert repr(small.explain(rows[[0]], 1)) == repr(full.explain(rows[[0]], 1))
     if loss == "logistic":
         assert (small.predict_proba(rows) != full.predict_proba(rows)).nnz == 0

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from test_anytime import BUDGETS, WorkBudget, check_answer
 
 from sklearn_xc._data import CsrRows
 from sklearn_xc._plain_state import as_plain, from_plain
@@ -158,19 +157,6 @@ def test_what_needs_weights_by_label(n_labels, dtype):
     labels, scores = small.among(some).topk(X, 4, None)
     assert np.isin(labels, some).all()
     np.testing.assert_array_equal(scores, -np.sort(-everything[:, some], axis=1)[:, :4])
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("n_labels", [40, 700])
-def test_any_budget(n_labels, budget):
-    small, X = make(n_labels, np.float32).compact(), make_rows(np.float32)
-    answer = small.topk_anytime(X, 5, WorkBudget(budget))
-    check_answer(answer, small, X, 5)
-    if budget == np.inf:
-        np.testing.assert_array_equal(answer.scores, small.topk(X, 5, None)[1])
-    W = small.coef.toarray()
-    np.testing.assert_array_equal(small.by_feature.highest, W.max(axis=0))
-    np.testing.assert_array_equal(small.by_feature.lowest, W.min(axis=0))
 
 
 def test_duplicate_entries_are_summed():

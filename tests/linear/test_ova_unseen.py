@@ -7,9 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc import OvALinearXC, OvALinearXCCV
-from sklearn_xc._data import as_csr_rows
 from sklearn_xc.exceptions import ConvergenceWarning, UnseenLabelWarning
-from sklearn_xc.weights.anytime import TimeBudget
 
 UNSEEN = [0, 4, 17, 29]
 
@@ -46,38 +44,6 @@ def test_they_come_last_in_order(k, model, data):
         assert (scores[:, 26] < scores[:, 25]).all()
 
 
-@pytest.mark.parametrize("k", [1, 5, 25, 26, 27, 29, 30, 33])
-@pytest.mark.parametrize("time_budget", [0, 1e-7, np.inf])
-def test_anytime_agrees(time_budget, k, model, data):
-    X = data[0]
-    indices, scores, exact, bound = model.predict_topk_anytime(X, k, time_budget=time_budget)
-    labels, best = model.predict_topk(X, k)
-    if time_budget == np.inf:
-        assert exact.all()
-        np.testing.assert_array_equal(scores, best)
-    np.testing.assert_array_equal(indices[exact], labels[exact])
-    np.testing.assert_array_equal(indices[:, 26:], labels[:, 26:])
-    assert np.isfinite(scores[:, : min(k, 30)]).all()
-    everything = model.predict_topk(X, 30)
-    dense = np.empty((120, 30))
-    np.put_along_axis(dense, everything[0], everything[1].astype(float), axis=1)
-    for i in range(120):
-        others = np.setdiff1d(np.arange(30), indices[i])
-        assert (dense[i, others] <= bound[i] + 1e-12).all()
-    if k >= 30:
-        assert (bound == -np.inf).all()
-    elif time_budget == np.inf:
-        np.testing.assert_array_equal(bound, scores[:, k - 1])
-
-
-def test_where_all_trained_labels_are_returned_none_is_missed(data):
-    """However early the stop: it is not the others that a bound is for."""
-    X, Y, weight = data
-    weights = OvALinearXC(prune=0).fit(X, Y, weight)._weights
-    answer = weights.topk_anytime(as_csr_rows(X), 26, TimeBudget(0.0))
-    assert (answer.bound_on_missed_score == -np.inf).all()
-
-
 @pytest.mark.parametrize("make", [sp.csr_array, np.asarray])
 def test_no_label_has_an_instance(make, data):
     X = data[0]
@@ -88,9 +54,6 @@ def test_no_label_has_an_instance(make, data):
     labels, scores = model.predict_topk(X, 4)
     np.testing.assert_array_equal(labels, [[0, 1, 2, -1]] * 120)
     assert np.isfinite(scores[:, :3]).all()
-    budgeted = model.predict_topk_anytime(X, 4, time_budget=np.inf)
-    np.testing.assert_array_equal(budgeted.indices, labels)
-    np.testing.assert_array_equal(budgeted.scores, scores)
     found = model.decision_function(X)
     if make is sp.csr_array:
         assert found.nnz == 0
@@ -135,14 +98,3 @@ def test_their_own_problems_need_not_converge(data):
         warnings.simplefilter("error", ConvergenceWarning)
         model = OvALinearXC(prune=0).fit(X.astype(np.float32), Y[:, [1, 4]], 1e9 * weight)
     assert model.fit_report_["status"].tolist() == ["converged", "stalled"]
-
-
-def test_share_of_rows_that_find_one_among_their_best(make_xy):
-    """Their scores are those of an all-negative problem, higher than those of many labels."""
-    X, Y = make_xy(n=400, n_labels=60)
-    Y = Y.toarray()
-    Y[:, ::3] = 0
-    model = OvALinearXC(prune=0).fit(X, sp.csr_array(Y))
-    plain = X @ model.coef_.toarray().T + model.intercept_
-    assert (np.argsort(-plain, axis=1)[:, :20] % 3 == 0).any(axis=1).mean() > 0.5
-    assert not (model.predict_topk(X, 39)[0] % 3 == 0).any()
