@@ -30,14 +30,6 @@ EXPERIMENTS = {
         "one_vs_all.optimum",
         "distance from LIBLINEAR's optimum, and precision beside it, for 50 labels",
     ),
-    "label_changes": (
-        "one_vs_all.label_changes",
-        "slices of the labels in processes, merged; labels that are added to a model",
-    ),
-    "updates": (
-        "one_vs_all.updates",
-        "update of one-vs-all beside a full fit: CPU time, precision, bound on the distance",
-    ),
     "accuracy": (
         "one_vs_all.accuracy",
         "precision, nDCG and propensity-scored precision beside DiSMEC++",

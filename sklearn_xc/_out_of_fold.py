@@ -126,17 +126,6 @@ def tagger_in(estimator: Any) -> Any:
     return estimator
 
 
-def refuse_slice(estimator: Any, part: str, who: str) -> None:
-    """Raise ValueError for a classifier, fitted or not, of some of the labels of y only."""
-    inner = unwrap(estimator, None)[0]
-    label_range = getattr(inner, "label_range", None)
-    if label_range is not None or hasattr(inner, "_slice"):
-        raise ValueError(
-            f"{who}: {part} must know all labels. Got label_range={label_range!r}: merge the "
-            "slices first (sklearn_xc.linear.merge), and wrap the fitted whole."
-        )
-
-
 class RoutesFit:
     """Passes arguments of ``fit`` on to the estimators inside and to `cv`.
 

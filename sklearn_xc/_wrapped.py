@@ -25,7 +25,6 @@ from sklearn_xc._out_of_fold import (
     classes_of,
     known_counts,
     n_rows,
-    refuse_slice,
     tagger_in,
     unknown_to,
 )
@@ -160,7 +159,6 @@ class WrappedClassifier(RoutesFit, XCClassifier):
                 f"{who}: estimator must take y as a classifier does, and this one takes names. Put "
                 f"{who} inside: TextClassifierXC(vectorizer, {who}(classifier))."
             )
-        refuse_slice(self.estimator, "estimator", who)
         check_sparse(X, "X", who)
         refuse_disguised(X, f"{who}: X")
         n = n_rows(X, who)

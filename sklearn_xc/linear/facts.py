@@ -17,8 +17,6 @@ class Facts(NamedTuple):
     ----------
     owner : str
         Named in messages.
-    terms : str
-        What all objectives have in common but C: the loss, and what the ridge covers.
     is_logistic : bool
         Whether scores are log-odds.
     is_bounded : bool
@@ -33,7 +31,6 @@ class Facts(NamedTuple):
     """
 
     owner: str
-    terms: str
     is_logistic: bool
     is_bounded: bool
     n_features: int
@@ -42,26 +39,16 @@ class Facts(NamedTuple):
     room: int | None
 
     @classmethod
-    def of(cls, problem: OneVsAllProblem, room: int | None, labels: range | None = None) -> "Facts":
-        """Return those of a problem, or of some labels of it, with room for their weights."""
-        some = slice(None) if labels is None else slice(labels.start, labels.stop)
+    def of(cls, problem: OneVsAllProblem, room: int | None) -> "Facts":
+        """Return those of a problem."""
         return cls(
             owner=problem.owner,
-            terms=cls.terms_of(problem),
             is_logistic=type(problem.margin_loss) is Logistic,
             is_bounded=problem.regularize_intercept or not problem.fit_intercept,
             n_features=problem.n_features,
-            prior=_prior(problem)[some],
-            costs=(problem.costs[0][some], problem.costs[1][some]),
+            prior=_prior(problem),
+            costs=problem.costs,
             room=room,
-        )
-
-    @staticmethod
-    def terms_of(problem: OneVsAllProblem) -> str:
-        """Return `terms`."""
-        return (
-            f"{problem.margin_loss!r}, intercept {bool(problem.intercept)}, its ridge "
-            f"{bool(problem.ridge)}"
         )
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc.kernels.rows.csr_order import copy_rows
 from sklearn_xc.parallel.spill import maker
 from sklearn_xc.weights.label_weights import LabelWeights
 
@@ -54,48 +53,6 @@ def taken(model: Any, places: np.ndarray) -> dict[str, Any]:
             None if weights.prior is None else weights.prior[places], unseen,
         ),
     }  # fmt: skip
-
-
-def replaced(
-    model: Any, places: np.ndarray, weights: LabelWeights, report: dict[str, np.ndarray],
-    allowed: int | None,
-) -> tuple[dict[str, np.ndarray], LabelWeights]:  # fmt: skip
-    """Return the report and the weights of a model of which some labels are those of another.
-
-    Parameters
-    ----------
-    model : fitted OvALinearXC
-    places : ndarray of int64 of shape (m,)
-        Which labels, rising.
-    weights : LabelWeights
-        Of these.
-    report : dict of ndarray of shape (m,)
-        Theirs.
-    allowed : int or None
-        Weights of more bytes go to files.
-    """
-    coefs = model._weights.coef, weights.coef
-    lengths = np.diff(coefs[0].indptr)
-    lengths[places] = np.diff(coefs[1].indptr)
-    indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-    nnz, dtype = int(indptr[-1]), coefs[0].dtype
-    empty = maker(allowed is not None and nnz * (4 + dtype.itemsize) > allowed, "OvALinearXC")
-    indices, values = empty(nnz, np.int32), empty(nnz, dtype)
-    everything = np.arange(len(lengths))
-    kept = np.setdiff1d(everything, places, assume_unique=True)
-    for coef, rows, at in zip(coefs, (kept, np.arange(len(places))), (kept, places), strict=True):
-        copy_rows(coef.indptr, coef.indices, coef.data, rows, at, indptr, indices, values)
-    intercept = model._weights.intercept.copy()
-    intercept[places] = weights.intercept
-    columns = {}
-    for name, new in report.items():
-        if len(places) == len(lengths):  # the model may be of a version without this column
-            columns[name] = new
-            continue
-        old = model.fit_report_[name]
-        columns[name] = old.astype(np.promote_types(old.dtype, new.dtype))
-        columns[name][places] = new
-    return columns, LabelWeights(_csr(values, indices, indptr, coefs[0].shape), intercept, None)
 
 
 def _stacked(weights: list[LabelWeights], allowed: int | None) -> LabelWeights:

@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_xc._checks import check_rows, check_targets, check_training_instances, check_weights
 from sklearn_xc._containers import to_array
 from sklearn_xc._data import CsrRows, DenseRows, Targets
-from sklearn_xc._declared_state import Array, Record, Tested, declares
+from sklearn_xc._declared_state import declares
 from sklearn_xc._label_names import column_names
 from sklearn_xc._new_classes import are_names, with_new_names
 from sklearn_xc._sklearn import Interval, Options, StrOptions, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
-from sklearn_xc.linear.all_rows import Examples
+from sklearn_xc.linear.all_rows import drop_weightless
 from sklearn_xc.linear.assembly import assemble_weights
 from sklearn_xc.linear.checkpoints import FitStore, fit_store
 from sklearn_xc.linear.facts import Facts
@@ -29,9 +29,7 @@ from sklearn_xc.linear.memory import room_for_weights
 from sklearn_xc.linear.probabilities import LogisticModel
 from sklearn_xc.linear.problem import build_problem, check_init, loss_of
 from sklearn_xc.linear.report import fit_report, stacked, warn_of_fit
-from sklearn_xc.linear.slices import LabelSlice, check_label_range, data_digests, of_labels
 from sklearn_xc.linear.training import solve_all
-from sklearn_xc.linear.updating import UpdatableModel
 from sklearn_xc.losses import LOSSES, MarginLoss
 from sklearn_xc.parallel.engines import Engine, engine_at_work
 from sklearn_xc.parallel.progress import Fit
@@ -43,12 +41,8 @@ from sklearn_xc.weights.label_weights import LabelWeights
 _STACKLEVEL = 6
 
 
-@declares(
-    _slice=Record("LabelSlice", optional=True),
-    _terms=Tested("a text", lambda value, require: type(value) is str, optional=True),
-    _seen_rows=Array("any", 1, optional=True),
-)
-class OvALinearXC(UpdatableModel, LogisticModel):
+@declares()
+class OvALinearXC(LogisticModel):
     """One-vs-all linear classifier, exact for each of very many labels.
 
     For every label j, with y in {-1, +1}, minimises over w and b::
@@ -97,15 +91,6 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         Factors on the loss of each label's negatives; None means 1.
     prune : float, default=0.01
         Weights of smaller magnitude are set to zero after training; the intercept never is.
-    max_drift : float, default=0.3
-        For :meth:`update` and :meth:`partial_fit`: how far the weights of a label without new
-        positives may be from its optimum before the label is solved again, as a share of their
-        norm. With 0, every label that new instances could move at all is solved again.
-    label_range : (int, int), default=None
-        Where the labels to train begin and end, among those of y; None for all. The model knows
-        only these labels; :func:`sklearn_xc.linear.merge` combines several such models, trained
-        anywhere, into the model of a single fit. `init` must not start labels at the weights of
-        others ("ovap++").
     label_names : array-like of shape (n_labels,), default=None
         Names of the columns of an indicator y, strings or integers, which become ``classes_``.
         None takes the column names of a data frame, otherwise the column numbers.
@@ -131,10 +116,6 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         Other data, parameters or versions are refused. The folder stays after the fit, takes as
         much room as the model, and is yours to remove. Use one folder per fit; it is not for
         searches, whose candidates would share it.
-    history_dir : str or PathLike, default=None
-        A folder that keeps all rows given to ``fit``, ``update`` and ``partial_fit`` for later
-        calls of ``partial_fit`` and ``update``; about as large as the rows. Use one folder per
-        model. None keeps no rows, and ``partial_fit`` is then refused.
 
     Attributes
     ----------
@@ -157,8 +138,8 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         float64 at the weights before pruning; ``gradient_tolerance``, the stopping rule's right
         side; ``pruning_increase``, what pruning adds to the objective; ``distance``, an upper
         bound on the norm of the difference between the kept weights and the optimum;
-        ``positive_cost`` and ``negative_cost``, the weights of the loss, C included; ``reason``,
-        "fit" or one of the reasons of :meth:`update`; ``seconds``, an estimate.
+        ``positive_cost`` and ``negative_cost``, the weights of the loss, C included; ``seconds``,
+        an estimate.
         ``pandas.DataFrame(clf.fit_report_)`` shows it as a table.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -218,8 +199,6 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         ],
         "negative_weight": [Interval(Real, 0, None, closed="neither"), "array-like", None],
         "prune": [Interval(Real, 0, None, closed="left")],
-        "max_drift": [Interval(Real, 0, None, closed="left")],
-        "label_range": [list, tuple, None],
         "label_names": ["array-like", None],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
@@ -227,7 +206,6 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         "numa": [StrOptions({"auto"}), Options(bool, {False})],
         "verbose": ["verbose"],
         "checkpoint_dir": [str, PathLike, None],
-        "history_dir": [str, PathLike, None],
     }
 
     def __init__(
@@ -243,8 +221,6 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         class_weight=None,
         negative_weight=None,
         prune=0.01,
-        max_drift=0.3,
-        label_range=None,
         label_names=None,
         top_k=100,
         max_memory=None,
@@ -252,7 +228,6 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         numa="auto",
         verbose=0,
         checkpoint_dir=None,
-        history_dir=None,
     ):
         self.C = C
         self.loss = loss
@@ -264,8 +239,6 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         self.class_weight = class_weight
         self.negative_weight = negative_weight
         self.prune = prune
-        self.max_drift = max_drift
-        self.label_range = label_range
         self.label_names = label_names
         self.top_k = top_k
         self.max_memory = max_memory
@@ -273,7 +246,6 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         self.numa = numa
         self.verbose = verbose
         self.checkpoint_dir = checkpoint_dir
-        self.history_dir = history_dir
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -322,15 +294,12 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         return self
 
     @contextmanager
-    def _first_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Iterator[None]:
+    def _first_fit(self, X: Any, y: Any, sample_weight: Any) -> Iterator[None]:
         fit = Fit(self, X, y, sample_weight)
         instances = check_training_instances(self, X)
-        targets = check_targets(self, y, instances.shape[0], classes)
+        targets = check_targets(self, y, instances.shape[0])
         weight = check_weights(self, sample_weight, instances.shape[0])
-        with (
-            fit_store(self, instances, targets, weight) as store,
-            self._keeping_rows(Examples(instances, targets, weight)),
-        ):
+        with fit_store(self, instances, targets, weight) as store:
             self._train(instances, targets, weight, self._fitted_cost, fit, store)
             fit.end()
             yield
@@ -429,7 +398,6 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they come from here
             new.fit(as_given(instances), y, sample_weight)
-        self._forget_rows()
         self.__dict__.update(joined([self, new], self._allowed_bytes()))
         self.classes_ = every
         self.n_samples_fit_ = max(self.n_samples_fit_, new.n_samples_fit_)
@@ -446,26 +414,15 @@ class OvALinearXC(UpdatableModel, LogisticModel):
 
     def _take_labels(self, places: np.ndarray) -> None:
         self.__dict__.update(taken(self, places))
-        self._forget_rows()
-
-    def _forget_rows(self) -> None:
-        """Forget which rows were seen: their labels were others."""
-        self.__dict__.pop("_slice", None)
-        self.__dict__.pop("_seen_rows", None)
 
     def _train(
         self, instances: CsrRows | DenseRows, targets: Targets, weight: np.ndarray | None, C: float,
         fit: Fit, store: FitStore | None,
     ) -> None:  # fmt: skip
         """Set the fitted attributes; what there is to warn of, they tell."""
-        labels = check_label_range(self.label_range, targets, type(self).__name__)
-        own = targets if labels is None else of_labels(targets, labels)
-        self._keep_targets(own)
-        counted = np.ones(instances.shape[0]) if weight is None else weight
-        self._count_instances(own, counted)
-        digests = np.empty(0) if labels is None else data_digests(instances, targets, weight)
-        used = Examples(instances, targets, weight).weighted()
-        problem = build_problem(self, C, used.instances, used.targets, used.weight)
+        self._keep_targets(targets)
+        self._count_instances(targets, np.ones(instances.shape[0]) if weight is None else weight)
+        problem = build_problem(self, C, *drop_weightless(instances, targets, weight))
         initialiser = check_init(self, problem)
         blocks = None if store is None else store.blocks()
         found = solve_all(
@@ -476,15 +433,10 @@ class OvALinearXC(UpdatableModel, LogisticModel):
             self._engine(),
             fit,
             blocks,
-            None if labels is None else np.array(labels),
         )
-        facts = Facts.of(problem, room_for_weights(problem, self._allowed_bytes()), labels)
-        n_labels = problem.n_labels
-        del problem, initialiser, used  # copies of X make room for the model
+        facts = Facts.of(problem, room_for_weights(problem, self._allowed_bytes()))
+        del problem, initialiser  # copies of X make room for the model
         self._keep(facts, *found)
-        self.__dict__.pop("_slice", None)
-        if labels is not None:
-            self._slice = LabelSlice(labels.start, n_labels, digests, found[-1])
 
     def _engine(self) -> Engine:
         """Return where blocks of labels are solved; a limit of memory leaves no room for copies."""
@@ -499,12 +451,9 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         sample: SampleScores | None,
     ) -> None:
         """Set the fitted attributes that follow from solutions."""
-        reason = np.full(len(row_of_label), "fit")
-        self.fit_report_ = fit_report(
-            solutions, row_of_label, facts.is_bounded, facts.costs, reason
-        )
+        self.fit_report_ = fit_report(solutions, row_of_label, facts.is_bounded, facts.costs)
         self.n_iter_ = self.fit_report_["n_iter"]
-        self._is_logistic, self._terms = facts.is_logistic, facts.terms
+        self._is_logistic = facts.is_logistic
         self._pruning_cost = None if sample is None else sum_up(sample)
         intercepts = stacked(solutions, row_of_label, "intercepts")
         self._weights = LabelWeights(
@@ -521,7 +470,7 @@ class OvALinearXC(UpdatableModel, LogisticModel):
 
 def with_cost(estimator: Any, C: float) -> OvALinearXC:
     """Return an unfitted classifier of all labels for one C, with the other parameters of one."""
-    shared = set(OvALinearXC._get_param_names()) - {"C", "label_range", "history_dir"}
+    shared = set(OvALinearXC._get_param_names()) - {"C"}
     return OvALinearXC(C, **{name: getattr(estimator, name) for name in shared})
 
 

@@ -24,7 +24,6 @@ from sklearn_xc._out_of_fold import RoutesFit
 from sklearn_xc._sklearn import Interval, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.exceptions import ConvergenceWarning, GridEdgeWarning
-from sklearn_xc.linear.all_rows import Examples
 from sklearn_xc.linear.checkpoints import fit_store
 from sklearn_xc.linear.fold_scores import FoldScores, with_rows
 from sklearn_xc.linear.ova import OvALinearXC
@@ -74,8 +73,8 @@ class OvALinearXCCV(RoutesFit, OvALinearXC):
         Whether to score every C on every fold. Otherwise a race decides (see Notes). Use True to
         get the whole table, and for folds that are not alike, such as those of a time series.
     loss, init, tol, max_iter, fit_intercept, regularize_intercept, class_weight, \
-negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa, verbose, \
-            checkpoint_dir, history_dir
+negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
+            checkpoint_dir
         As in :class:`OvALinearXC`. `init` starts the largest C of each fold, and the final fit.
         With ``tol=None``, the fits to the folds are certified to be within 3% of their optimum,
         the final one within 0.1%; a given `tol` holds for all.
@@ -152,7 +151,7 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
         **{
             name: constraint
             for name, constraint in OvALinearXC._parameter_constraints.items()
-            if name not in {"C", "label_range"}
+            if name != "C"
         },
         "Cs": [Interval(Integral, 1, 10_000, closed="both"), "array-like"],
         "cv": ["cv_object"],
@@ -177,7 +176,6 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
         class_weight=None,
         negative_weight=None,
         prune=0.01,
-        max_drift=0.3,
         label_names=None,
         top_k=100,
         max_memory=None,
@@ -186,7 +184,6 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
         random_state=0,
         verbose=0,
         checkpoint_dir=None,
-        history_dir=None,
     ):
         self.Cs = Cs
         self.cv = cv
@@ -201,7 +198,6 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
         self.class_weight = class_weight
         self.negative_weight = negative_weight
         self.prune = prune
-        self.max_drift = max_drift
         self.label_names = label_names
         self.top_k = top_k
         self.max_memory = max_memory
@@ -210,10 +206,6 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
         self.random_state = random_state
         self.verbose = verbose
         self.checkpoint_dir = checkpoint_dir
-        self.history_dir = history_dir
-
-    #: C is chosen for all labels.
-    label_range = None
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -271,11 +263,10 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
         X: Any,
         y: Any,
         sample_weight: Any,
-        classes: Any = None,
         of_split: Mapping[str, Any] | None = None,
     ) -> Iterator[None]:
         instances = check_training_instances(self, X)
-        targets = check_targets(self, y, instances.shape[0], classes)
+        targets = check_targets(self, y, instances.shape[0])
         weight = check_weights(self, sample_weight, instances.shape[0])
         Cs, grid = self._check_grid()
         scorer = check_scoring(self.scoring)
@@ -284,10 +275,7 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
             _check_fold_weight(weight, train, f"training rows of fold {fold}")
             _check_fold_weight(weight, test, f"test rows of fold {fold}")
         fit = Fit(self, X, y, sample_weight, n_stages=2)
-        with (
-            fit_store(self, instances, targets, weight, folds) as store,
-            self._keeping_rows(Examples(instances, targets, weight)),
-        ):
+        with fit_store(self, instances, targets, weight, folds) as store:
             score = FoldScores(self, scorer, folds, X, y, instances, targets, weight, store)
             with score.sent():
                 self._choose(Cs, grid, score, fit)

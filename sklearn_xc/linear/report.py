@@ -17,7 +17,7 @@ def stacked(solutions: list[BlockSolution], row_of_label: np.ndarray, name: str)
 
 def fit_report(
     solutions: list[BlockSolution], row_of_label: np.ndarray, is_bounded: bool,
-    costs: tuple[np.ndarray, np.ndarray], reason: np.ndarray,
+    costs: tuple[np.ndarray, np.ndarray],
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """Return ``fit_report_``: a column for each thing that is known of every label.
 
@@ -31,8 +31,6 @@ def fit_report(
         Whether the ridge covers all weights, so that the suboptimality has a bound.
     costs : tuple of ndarray of float64 of shape (n_labels,)
         Weights of the loss of a positive and of a negative of weight 1.
-    reason : ndarray of str of shape (n_labels,)
-        Why each was solved.
     """
     columns = {
         name: stacked(solutions, row_of_label, name)
@@ -58,7 +56,6 @@ def fit_report(
         "distance": np.sqrt(2.0 * np.maximum(suboptimality + increase, 0.0)),
         "positive_cost": costs[0],
         "negative_cost": costs[1],
-        "reason": reason,
         "seconds": columns["seconds"] / np.bincount(row_of_label)[row_of_label],
     }
 

@@ -50,8 +50,6 @@ _ADVICE = "Give each fit a folder of its own, or remove this one."
 #: Parameters that change no byte of a model.
 _APART = {
     "checkpoint_dir",
-    "history_dir",
-    "max_drift",
     "n_jobs",
     "numa",
     "verbose",

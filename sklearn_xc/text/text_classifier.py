@@ -22,7 +22,7 @@ from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._label_names import as_name_array
 from sklearn_xc._made_features import MadeFeatures, is_bound_to_columns, made_from
 from sklearn_xc._name_lists import are_name_lists, warn_of_separator
-from sklearn_xc._out_of_fold import RoutesFit, refuse_slice
+from sklearn_xc._out_of_fold import RoutesFit
 from sklearn_xc._parts import ParameterizedParts
 from sklearn_xc._saved import SavedEstimator
 from sklearn_xc._sklearn import CallbackSupportMixin, HasMethods, Interval, fit_context, num_samples
@@ -271,7 +271,6 @@ class TextClassifierXC(
         self._check_rows(X, features)
         known_words = KnownWords.of_fit(self.vectorizer_, X, features)
         self._known_words = None if known_words is None else vars(known_words)
-        refuse_slice(self.classifier, "classifier", type(self).__name__)
         self.classifier_ = self._with_labels(y)
         params = self._routed(sample_weight, {}).classifier.fit
         made = None

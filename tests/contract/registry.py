@@ -48,7 +48,6 @@ OVA = {
     **COMMON,
     "C": [0, -1.5, NAN, INF, True, "1"],
     "numa": [True, None, "yes", 0, [0]],
-    "label_range": [3, "ab", (0,), (0, 6), (2, 2), (-1, 3), (0.0, 2.0), (True, 3), [0, 1, 2]],
     "loss": ["hinge", None, 3],
     "init": ["random", object, np.zeros((3, 2)), np.zeros(15), [[1, 2], [3]]],
     "tol": [0, NAN, INF, "0.1"],
@@ -72,8 +71,6 @@ OVA = {
     ],
     "negative_weight": [0, -1.0, NAN, INF, "propensity", True, np.zeros(5), np.ones(4)],
     "prune": [-0.1, NAN, INF, "a"],
-    "max_drift": [-0.1, NAN, INF, "a", True],
-    "history_dir": [3, True, ["a"], b"x"],
     "checkpoint_dir": [3, True, ["a"], b"x"],
 }
 SOFTMAX = {
@@ -197,7 +194,7 @@ ENTRIES = {
         variants={"scoring": {"scoring": "P@3", "loss": "logistic"}},
         pieces={"sklearn_xc.parallel.blocks.MAX_LANES": 2},
         refused={
-            **{name: bad for name, bad in OVA.items() if name not in {"C", "label_range"}},
+            **{name: bad for name, bad in OVA.items() if name != "C"},
             **SEED,
             "exhaustive": SWITCH,
             "Cs": [0, "many", True, [1.0, 0.0], [-1.0], [], [[1.0, 2.0]], [NAN], [1.0, INF], 10**12,

@@ -17,11 +17,10 @@ WORDS = {
     "size": "embedding_dim prune n_shards n_groups per",
     "labels": "n_negatives n_hard_negatives sampling n_candidates min_recall top_k",
     "steps": "max_iter classifier_max_iter tol learning_rate classifier_learning_rate decay "
-    "batch_size average dropout sampled_epochs warm_start max_drift",
+    "batch_size average dropout sampled_epochs warm_start",
     "held out": "early_stopping validation_fraction n_iter_no_change",
-    "knowledge": "label_names label_range label_features label_vectorizer fusion",
-    "resources": "max_memory n_jobs numa random_state verbose checkpoint_dir "
-    "history_dir",
+    "knowledge": "label_names label_features label_vectorizer fusion",
+    "resources": "max_memory n_jobs numa random_state verbose checkpoint_dir",
 }  # fmt: skip
 #: Of all estimators, with the same default.
 OF_ALL = {"top_k": 100, "max_memory": None, "n_jobs": None, "verbose": 0}
