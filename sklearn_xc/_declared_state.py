@@ -1,444 +1,376 @@
-"""What the attributes of a fitted estimator and of its records must be, said by their classes.
+"""Schemas of fitted attributes: declared at each class, checked on load and after assignments.
 
-A class lists them: ``@declares(coef_=Array("real", "labels", "features"), ...)``. Lengths and
-dtypes have names, and what has one name within an estimator must be equal: so arrays from a file
-are checked against each other before a loop trusts them, in whichever order they are read. Where a
-record calls its rows otherwise than the estimator that holds it, the estimator says so:
-``Record("CsrRows", rows="labels")``.
+``@declares(coef_=Array("real", "labels", "features"), ...)`` lists the attributes of a class.
+Lengths have names, and what has one name within an estimator must be equal, so that compiled loops
+may trust the arrays. A record that names its rows otherwise than the estimator that holds it is
+declared as ``Record("CsrRows", rows="labels")``.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from sklearn_xc.exceptions import SavedModelError
 
-#: A number, the name of one, or what tells either of the object whose attribute it is.
+#: A number, its name, None for any, or a function that returns one of these for the owner.
 Length = Any
-#: Of dtypes: those that a name stands for; of "real" all are the same within an estimator.
+#: Dtypes by name; arrays of "real" have the same dtype within an estimator.
 _DTYPES = {
     "real": ("float32", "float64"),
     "float": ("float32", "float64"),
     "count": ("float32", "float64", "int64"),
 }
-#: Names that stand for the same in an estimator and in its records, unless it says otherwise.
+#: Names that mean the same in an estimator and in its records, unless it says otherwise.
 SHARED_LENGTHS = ("labels", "features", "dim", "dtype")
-#: Numbers that are looked at together.
-_TOGETHER = 2**20
 _MISSING = object()
 Kind = TypeVar("Kind", bound=type)
-#: By the name of a class of scikit-learn, where it is imported from, and its attributes.
-OF_OTHERS: dict[str, tuple[str, Mapping[str, Any]]] = {}
+#: Attributes of classes of scikit-learn, by full name; see ``storage/scikit_learn.py``.
+OF_OTHERS: dict[str, Mapping[str, Any]] = {}
 
 
 class MisfitError(SavedModelError):
-    """What a file says of an attribute is not what its class declares."""
+    """An attribute is not what its class declares."""
 
 
-class _Name:
-    """A length or dtype that several attributes share; which one, the first to be read says."""
-
-    def __init__(self) -> None:
-        self.same_as: _Name | None = None
-        self.value: Any = None
-        self.most = -1  # a number that must be below it, already met
-
-    def first(self) -> "_Name":
-        return self if self.same_as is None else self.same_as.first()
-
-
-class Lengths:
-    """The named lengths and dtypes of an estimator, or of a record in it."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, _Name] = {}
-
-    def _of(self, name: str) -> _Name:
-        return self._names.setdefault(name, _Name()).first()
-
-    def require(self, name: Length, value: Any) -> bool:
-        """Tell whether a length may be `value`; from now on it is."""
-        if isinstance(name, str) and name.endswith("+1"):
-            return self.require(name[:-2], value - 1)
-        if not isinstance(name, str):
-            return name is None or bool(name == value)
-        known = self._of(name)
-        if known.value is None:
-            known.value = value
-        return bool(known.value == value) and (known.most < 0 or known.most < value)
-
-    def shown(self, name: Length) -> str:
-        """Return a length for a message, with its value if that is known."""
-        known = self._of(name).value if isinstance(name, str) and "+" not in name else None
-        return str(name) if known is None else f"{name} {known:,}"
-
-    def require_below(self, most: int, name: Length) -> bool:
-        """Tell whether a number may lead into what has this length."""
-        if not isinstance(name, str):
-            return name is None or most < name  # type: ignore[operator]
-        known = self._of(name)
-        known.most = max(known.most, most)
-        return known.value is None or most < known.value
-
-    def join(self, name: str, other: "Lengths", others: Length) -> bool:
-        """Have a name stand for what `others` does in `other`; tell whether it may."""
-        if not isinstance(others, str):
-            return self.require(name, others)
-        own, theirs = self._of(name), other._of(others)
-        if own is theirs:
-            return True
-        own.same_as, theirs.most = theirs, max(own.most, theirs.most)
-        if theirs.value is None:
-            theirs.value = own.value
-        return (own.value is None or own.value == theirs.value) and (
-            theirs.value is None or theirs.most < 0 or theirs.most < theirs.value
-        )
-
-
-@dataclass(frozen=True)
-class Looking:
-    """Where a value was found, and what is needed to check it.
+@dataclass
+class Place:
+    """The attribute being checked, and the lengths known so far.
 
     Attributes
     ----------
     owner : object
-        Whose attribute it is.
-    lengths : Lengths
-        Of the owner.
-    lengths_of : callable
-        Returns the lengths of an estimator that was read before.
+        Object with the attribute.
     where : str
+        Name of the attribute, for messages.
+    lengths : dict of str to list
+        A cell for each named length: a list of its value, None while that is not known. Records
+        share cells with their owner.
+    reads_floats : bool
+        Whether all floats are read, to refuse NaN and infinity. They cannot lead a loop astray.
+    bounds : list
+        Largest index, cell of the length that it must be below, and place; compared at the end.
+    checked : set of int
+        The id of each object checked so far.
     """
 
     owner: Any
-    lengths: Lengths
-    lengths_of: Callable[[Any], Lengths]
     where: str
+    lengths: dict[str, list[Any]] = field(default_factory=dict)
+    reads_floats: bool = True
+    bounds: list[tuple[int, list[Any], "Place"]] = field(default_factory=list)
+    checked: set[int] = field(default_factory=set)
 
     def resolved(self, length: Length) -> Any:
         """Return a number, a name or None."""
         return length(self.owner) if callable(length) else length
 
+    def cell(self, length: Length) -> list[Any]:
+        """Return the cell of a length."""
+        length = self.resolved(length)
+        return self.lengths.setdefault(length, [None]) if isinstance(length, str) else [length]
+
+    def require(self, length: Length, value: Any) -> bool:
+        """Return whether a length may have this value; the first value of a name is kept."""
+        length = self.resolved(length)
+        if isinstance(length, str) and length.endswith("+1"):
+            length, value = length[:-2], value - 1
+        cell = self.cell(length)
+        if cell[0] is None:
+            cell[0] = value
+            return True
+        return bool(cell[0] == value)
+
     def misfit(self, expected: str, found: Any) -> MisfitError:
         """Return the error to raise."""
         return MisfitError(f"{self.where}: must be {expected}. Got {_short(found)}.")
 
-    def within(self, name: str) -> "Looking":
+    def within(self, name: str) -> "Place":
         """Return the place of an item."""
-        return Looking(self.owner, self.lengths, self.lengths_of, f"{self.where}.{name}")
+        return replace(self, where=f"{self.where}.{name}")
 
 
-class Held(ABC):
-    """What an attribute may be.
+class Attribute(ABC):
+    """Schema of an attribute.
 
     Attributes
     ----------
     optional : bool or callable
-        Whether it may be None, or not be there; or what tells that of its owner.
+        Whether it may be None or missing; or a function that returns this for its owner.
     """
 
     optional: bool | Callable[[Any], bool] = False
 
     @abstractmethod
-    def check(self, value: Any, place: Looking) -> None:
-        """Raise a MisfitError unless a value is what is declared."""
+    def check(self, value: Any, place: Place) -> None:
+        """Raise a MisfitError unless a value fits."""
 
 
-class Array(Held):
+class Array(Attribute):
     """An array in C order.
 
     Parameters
     ----------
     dtype : str
-        Dtypes, with bars between them, or "real", "float", "count"; "any" for whatever it is.
+        Dtypes, with bars between them, or "real", "float", "count", "any".
     *shape : int, str, callable or None
-        Lengths; None for any; three dots alone for any shape.
+        Lengths; three dots alone for any shape.
     below : int, str or callable, default=None
-        Its numbers lead into what has this length: they are from 0 to one less.
+        Numbers are indices into an axis of this length, from 0.
     least : float, default=None
-        Its numbers are no smaller, and not NaN; with `below` instead of 0.
+        Smallest number; with `below` instead of 0.
     finite : bool or "or NaN", default=True
-        Whether floats are neither NaN nor infinite; or all are finite, or all NaN.
+        Whether NaN and infinity are refused; or allowed only if all are NaN.
     rises : bool, default=False
-        Whether each number is above the one before it.
-    optional : bool, default=False
+        Whether the numbers strictly increase.
+    optional : bool or callable, default=False
     """
 
     def __init__(
-        self, dtype: str, *shape: Length, below: Length = None, least: float | None = None,
-        finite: bool | str = True, rises: bool = False,
+        self,
+        dtype: str,
+        *shape: Length,
+        below: Length = None,
+        least: float | None = None,
+        finite: bool | str = True,
+        rises: bool = False,
         optional: bool | Callable[[Any], bool] = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self.shape, self.below = dtype, shape, below
         self.least = 0 if least is None and below is not None else least
         self.dtypes = _DTYPES.get(dtype, tuple(dtype.split("|")))
         self.finite, self.rises, self.optional = finite, rises, optional
 
-    def check(self, value: Any, place: Looking) -> None:
-        """See `Held`."""
-        shape = tuple(map(place.resolved, self.shape))
-        known = tuple(map(place.lengths.shown, shape))
-        expected = f"an array of {' or '.join(self.dtypes)} and shape {_readable(known)}"
-        if type(value) not in (np.ndarray, np.memmap):
-            raise place.misfit(expected, value)
-        fits = (
-            (self.name == "any" or value.dtype in map(np.dtype, self.dtypes))
-            and value.flags.c_contiguous
-            and (
-                self.shape == (...,)
-                or (
-                    value.ndim == len(shape)
-                    and all(
-                        place.lengths.require(a, b) for a, b in zip(shape, value.shape, strict=True)
-                    )
-                )
-            )
-            and (self.name != "real" or place.lengths.require("dtype", value.dtype))
-        )
-        if not fits:
-            raise place.misfit(expected, value)
-        for part in self._parts(value):
-            if self.finite == "or NaN" and np.isnan(value).all():
-                continue
-            if self.finite and part.dtype.kind == "f" and not np.isfinite(part).all():
-                raise place.misfit("finite numbers", part[~np.isfinite(part)][:1])
-            if self.least is not None and not part.min() >= self.least:
-                raise place.misfit(f"at least {self.least}", part.min())
+    def check(self, value: Any, place: Place) -> None:
+        """See `Attribute`."""
+        if not self._fits(value, place):
+            shape = ", ".join(str(place.cell(n)[0] or place.resolved(n)) for n in self.shape)
+            raise place.misfit(f"an array of {' or '.join(self.dtypes)} and shape ({shape})", value)
+        is_float = value.dtype.kind == "f"
+        is_read = place.reads_floats if is_float else self.least is not None
+        if is_read and value.size and not (self.finite == "or NaN" and np.isnan(value).all()):
+            low, high = value.min(), value.max()
+            if is_float and self.finite and not np.isfinite([low, high]).all():
+                raise place.misfit("finite numbers", value)
+            if self.least is not None and not low >= self.least:
+                raise place.misfit(f"at least {self.least}", low)
             if self.below is not None:
-                limit = place.resolved(self.below)
-                if not place.lengths.require_below(int(part.max()), limit):
-                    raise place.misfit(f"below {limit}", part.max())
+                place.bounds.append((int(high), place.cell(self.below), place))
         if self.rises and (value[1:] <= value[:-1]).any():
             raise place.misfit("rising", value)
 
-    def _parts(self, value: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the numbers, some at a time, where anything is asked of them."""
-        asks = self.least is not None or self.below is not None
-        if asks or (self.finite and value.dtype.kind == "f"):
-            flat = value.reshape(-1)
-            for first in range(0, len(flat), _TOGETHER):
-                yield flat[first : first + _TOGETHER]
+    def _fits(self, value: Any, place: Place) -> bool:
+        """Return whether dtype, layout and shape fit."""
+        if type(value) not in (np.ndarray, np.memmap) or not value.flags.c_contiguous:
+            return False
+        if self.name != "any" and value.dtype not in map(np.dtype, self.dtypes):
+            return False
+        if self.name == "real" and not place.require("dtype", value.dtype):
+            return False
+        if self.shape == (...,):
+            return True
+        return value.ndim == len(self.shape) and all(map(place.require, self.shape, value.shape))
 
 
-class Number(Held):
+class Number(Attribute):
     """A number of Python or numpy.
 
     Parameters
     ----------
-    kind : {"int", "float", "bool"}
+    kind : {"int", "float", "bool"}, default="float"
         An int is a float, too.
     is_length : int, str or callable, default=None
-        The length that it is.
+        Length that it equals.
     least : float, default=None
-        It is no smaller, and not NaN.
+        Smallest value.
     below : int, str or callable, default=None
-    optional : bool, default=False
+        Length that it is below.
+    optional : bool or callable, default=False
     """
 
     def __init__(
-        self, kind: str = "float", is_length: Length = None, *, least: float | None = None,
-        below: Length = None, optional: bool | Callable[[Any], bool] = False,
-    ) -> None:  # fmt: skip
+        self,
+        kind: str = "float",
+        is_length: Length = None,
+        *,
+        least: float | None = None,
+        below: Length = None,
+        optional: bool | Callable[[Any], bool] = False,
+    ) -> None:
         self.kind, self.is_length, self.least, self.below = kind, is_length, least, below
         self.optional = optional
 
-    def check(self, value: Any, place: Looking) -> None:
-        """See `Held`."""
+    def check(self, value: Any, place: Place) -> None:
+        """See `Attribute`."""
         is_bool = isinstance(value, bool | np.bool_)
-        if self.kind == "bool":
-            fits = is_bool
-        else:
-            integers = (int, np.integer)
-            kinds = integers if self.kind == "int" else (*integers, float, np.floating)
-            fits = isinstance(value, kinds) and not is_bool
-        if not fits:
+        is_int = isinstance(value, int | np.integer) and not is_bool
+        is_float = is_int or isinstance(value, float | np.floating)
+        if not {"bool": is_bool, "int": is_int, "float": is_float}[self.kind]:
             raise place.misfit(f"a number ({self.kind})", value)
         if self.least is not None and not value >= self.least:
             raise place.misfit(f"at least {self.least}", value)
-        length, limit = place.resolved(self.is_length), place.resolved(self.below)
-        if not place.lengths.require(length, value):
-            raise place.misfit(f"the number of {length}, as of the arrays", value)
-        if limit is not None and not place.lengths.require_below(int(value), limit):
-            raise place.misfit(f"below {limit}", value)
+        if not place.require(self.is_length, value):
+            raise place.misfit(f"the number of {self.is_length}, as of the arrays", value)
+        if self.below is not None:
+            place.bounds.append((int(value), place.cell(self.below), place))
 
 
-class Choice(Held):
+class Choice(Attribute):
     """One of some values."""
 
     def __init__(self, *values: Any) -> None:
         self.values = values
 
-    def check(self, value: Any, place: Looking) -> None:
-        """See `Held`."""
+    def check(self, value: Any, place: Place) -> None:
+        """See `Attribute`."""
         if not any(type(value) is type(one) and value == one for one in self.values):
             raise place.misfit(f"one of {self.values}", value)
 
 
-class Numbers(Held):
-    """A tuple or list of numbers.
-
-    Parameters
-    ----------
-    n : int, str or callable
-        How many.
-    """
-
-    def __init__(self, n: Length) -> None:
-        self.n = n
-
-    def check(self, value: Any, place: Looking) -> None:
-        """See `Held`."""
-        n, number = place.resolved(self.n), Number()
-        if type(value) not in (tuple, list) or not place.lengths.require(n, len(value)):
-            raise place.misfit(f"{n} numbers", value)
-        for i, one in enumerate(value):
-            number.check(one, place.within(str(i)))
-
-
-class Texts(Held):
-    """A list of texts.
-
-    Parameters
-    ----------
-    n : int, str or callable
-        How many.
-    """
-
-    def __init__(self, n: Length) -> None:
-        self.n = n
-
-    def check(self, value: Any, place: Looking) -> None:
-        """See `Held`."""
-        n = place.resolved(self.n)
-        are_texts = type(value) is list and all(type(one) is str for one in value)
-        if not are_texts or not place.lengths.require(n, len(value)):
-            raise place.misfit(f"{n} texts", value)
-
-
-class Holds(Held):
-    """A property that is True; `what` says what is the case then."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-
-    def check(self, value: Any, place: Looking) -> None:
-        """See `Held`."""
-        if value is not True:
-            raise MisfitError(f"{place.where}: there must be {self.what}.")
-
-
-class Tested(Held):
-    """What a function finds in order.
+class Tested(Attribute):
+    """A value that passes a test.
 
     Parameters
     ----------
     what : str
-        What it is then.
+        Description, for messages.
     test : callable
-        Called as ``test(value, require)``, where ``require(name, n)`` tells whether a length may be
-        n, and has it be n from now on; returns whether the value fits.
-    optional : bool, default=False
+        ``test(value, require)`` returns whether the value fits; ``require(name, n)`` whether a
+        length may be n.
+    optional : bool or callable, default=False
     """
 
     def __init__(
-        self, what: str, test: Callable[[Any, Callable[[str, int], bool]], bool], *,
-        optional: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        what: str,
+        test: Callable[[Any, Callable[[str, int], bool]], bool],
+        *,
+        optional: bool | Callable[[Any], bool] = False,
+    ) -> None:
         self.what, self.test, self.optional = what, test, optional
 
-    def check(self, value: Any, place: Looking) -> None:
-        """See `Held`."""
-        if not self.test(value, place.lengths.require):
+    def check(self, value: Any, place: Place) -> None:
+        """See `Attribute`."""
+        if not self.test(value, place.require):
             raise place.misfit(self.what, value)
 
 
-class Dtype(Held):
-    """The dtype of arrays that are no attribute."""
+class Holds(Attribute):
+    """A property that must be True; `what` says what is required."""
 
-    def check(self, value: Any, place: Looking) -> None:
-        """See `Held`."""
-        if value not in map(np.dtype, _DTYPES["real"]) or not place.lengths.require("dtype", value):
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def check(self, value: Any, place: Place) -> None:
+        """See `Attribute`."""
+        if value is not True:
+            raise MisfitError(f"{place.where}: there must be {self.what}.")
+
+
+class Sequence(Attribute):
+    """A list or tuple of `n` items of some types."""
+
+    types: tuple[type, ...]
+    what: str
+
+    def __init__(self, n: Length) -> None:
+        self.n = n
+
+    def check(self, value: Any, place: Place) -> None:
+        """See `Attribute`."""
+        fits = type(value) in (tuple, list) and place.require(self.n, len(value))
+        if not fits or not all(
+            isinstance(one, self.types) and not isinstance(one, bool) for one in value
+        ):
+            raise place.misfit(f"{place.resolved(self.n)} {self.what}", value)
+
+
+class Numbers(Sequence):
+    """A list or tuple of `n` numbers."""
+
+    types, what = (int, float, np.integer, np.floating), "numbers"
+
+
+class Texts(Sequence):
+    """A list of `n` texts."""
+
+    types, what = (str,), "texts"
+
+
+class Dtype(Attribute):
+    """The dtype that "real" arrays share."""
+
+    def check(self, value: Any, place: Place) -> None:
+        """See `Attribute`."""
+        if value not in map(np.dtype, _DTYPES["real"]) or not place.require("dtype", value):
             raise place.misfit("of the dtype of the others", value)
 
 
-class Shape(Held):
+class Shape(Attribute):
     """A tuple of lengths."""
 
     def __init__(self, *lengths: Length) -> None:
         self.lengths = lengths
 
-    def check(self, value: Any, place: Looking) -> None:
-        """See `Held`."""
-        shape = tuple(map(place.resolved, self.lengths))
-        fits = (
-            isinstance(value, tuple | list)
-            and len(value) == len(shape)
-            and all(type(n) is int and n >= 0 for n in value)
-            and all(place.lengths.require(a, b) for a, b in zip(shape, value, strict=True))
-        )
-        if not fits:
-            raise place.misfit(f"of shape {_readable(shape)}", value)
+    def check(self, value: Any, place: Place) -> None:
+        """See `Attribute`."""
+        fits = isinstance(value, tuple | list) and all(type(n) is int and n >= 0 for n in value)
+        if not fits or len(value) != len(self.lengths):
+            raise place.misfit(f"a shape of {len(self.lengths)} lengths", value)
+        if not all(map(place.require, self.lengths, value)):
+            raise place.misfit("a shape that fits the arrays", value)
 
 
-class Record(Held):
+class Record(Attribute):
     """An object whose class declares its attributes.
 
     Parameters
     ----------
     *kinds : str
-        Names of classes that it may be of.
-    optional : bool, default=False
+        Names of its possible classes.
+    optional : bool or callable, default=False
     lists : bool, default=False
         Whether it is a list or tuple of such objects.
     n : int, str, callable or None, default=None
-        How many, in a list.
+        Length of the list.
     foreign : str, default=None
-        It may be of another class, which has checks of its own and this method.
+        Objects of other classes with this method are allowed, too.
     **names : str, int or callable
-        By what a length is called there, what it is called here. "labels", "features", "dim" and
-        the dtype are the same without a word, other names are the record's own.
+        Names of lengths in the record, and what they are in its owner. "labels", "features", "dim"
+        and the dtype are shared by default, other names are the record's own.
     """
 
     def __init__(
-        self, *kinds: str, optional: bool | Callable[[Any], bool] = False, lists: bool = False,
-        n: Length = None, foreign: str | None = None, **names: Length,
-    ) -> None:  # fmt: skip
+        self,
+        *kinds: str,
+        optional: bool | Callable[[Any], bool] = False,
+        lists: bool = False,
+        n: Length = None,
+        foreign: str | None = None,
+        **names: Length,
+    ) -> None:
         self.kinds, self.optional, self.lists, self.n = kinds, optional, lists, n
         self.foreign, self.names = foreign, names
 
-    def check(self, value: Any, place: Looking) -> None:
-        """See `Held`."""
-        if not self.lists:
-            return self._check_one(value, place)
-        if type(value) not in (list, tuple):
+    def check(self, value: Any, place: Place) -> None:
+        """See `Attribute`."""
+        if self.lists and type(value) not in (list, tuple):
             raise place.misfit("a list", value)
-        if not place.lengths.require(place.resolved(self.n), len(value)):
+        if self.lists and not place.require(self.n, len(value)):
             raise place.misfit(f"{place.resolved(self.n)} objects", value)
-        for i, one in enumerate(value):
-            self._check_one(one, place.within(str(i)))
-
-    def _check_one(self, value: Any, place: Looking) -> None:
-        name = type(value).__name__
-        declares = hasattr(type(value), "_fits")
-        is_foreign = not declares and self.foreign is not None and hasattr(value, self.foreign)
-        if not (declares and name in self.kinds) and not is_foreign:
-            raise place.misfit(" or ".join(self.kinds), value)
-        if not declares:
-            return
-        inner, names = Lengths(), dict.fromkeys(SHARED_LENGTHS) | self.names
-        for theirs, ours in names.items():
-            ours = theirs if ours is None else place.resolved(ours)
-            if ours is not None and not inner.join(theirs, place.lengths, ours):
-                raise place.misfit(f"of as many {theirs} as the others", value)
-        check_record(value, inner, place.where, place.lengths_of)
+        for i, one in enumerate(value if self.lists else [value]):
+            is_known = hasattr(type(one), "_schema")
+            if is_known and type(one).__name__ in self.kinds:
+                names = {name: name for name in SHARED_LENGTHS} | self.names
+                _check_inner(one, place.within(str(i)) if self.lists else place, names)
+            elif is_known or self.foreign is None or not hasattr(one, self.foreign):
+                raise place.misfit(" or ".join(self.kinds), one)
 
 
-class Estimator(Held):
-    """An estimator, which was checked when it was read, and may have lengths in common."""
+class Estimator(Attribute):
+    """A fitted estimator, or a list or dict of them, with lengths in common with its owner."""
 
     def __init__(
         self,
@@ -450,93 +382,85 @@ class Estimator(Held):
     ) -> None:
         self.method, self.lists, self.optional, self.names = method, lists, optional, names
 
-    def check(self, value: Any, place: Looking) -> None:
-        """See `Held`."""
+    def check(self, value: Any, place: Place) -> None:
+        """See `Attribute`."""
         if self.lists and not isinstance(value, list | tuple | Mapping):
             raise place.misfit("a list of estimators", value)
-        held: Any = [value]
-        if self.lists:
-            held = value.values() if isinstance(value, Mapping) else value
-        for one in held:
+        several = value.values() if isinstance(value, Mapping) else value
+        for one in several if self.lists else [value]:
             if isinstance(one, type) or not hasattr(one, self.method):
                 raise place.misfit(f"an estimator with {self.method}", one)
-            theirs = place.lengths_of(one)
-            for name, length in self.names.items():
-                if not theirs.join(name, place.lengths, place.resolved(length)):
-                    raise place.misfit(f"of as many {name} as the others", one)
+            _check_inner(one, place, self.names)
 
 
-def declares(**held: Held) -> Callable[[Kind], Kind]:
-    """Decorate a class with what its attributes are, beside those of its bases."""
+def declares(**attributes: Attribute) -> Callable[[Kind], Kind]:
+    """Decorate a class with the schema of its attributes; those of its bases are added."""
 
     def decorate(kind: Kind) -> Kind:
-        found: dict[str, Held] = {}
+        found: dict[str, Attribute] = {}
         for base in reversed(kind.__mro__):
-            found |= getattr(base, "_fits", {})
-        kind._fits = MappingProxyType(found | held)  # type: ignore[attr-defined]
+            found |= getattr(base, "_schema", {})
+        kind._schema = found | attributes  # type: ignore[attr-defined]
         return kind
 
     return decorate
 
 
-def declare_other(home: str, *names: str, **held: Held) -> None:
-    """List classes of scikit-learn that a model may hold, and all attributes that they may have."""
-    OF_OTHERS.update({name: (home, held) for name in names})
-
-
-def declarations(kind: type) -> Mapping[str, Held]:
-    """Return what a class and those that it derives from say of attributes."""
+def declarations(kind: type) -> Mapping[str, Attribute]:
+    """Return the schema of a class."""
     if kind.__module__.startswith("sklearn."):
-        return OF_OTHERS.get(kind.__qualname__, ("", {}))[1]
-    return getattr(kind, "_fits", {})
+        return OF_OTHERS.get(kind.__qualname__, {})
+    return getattr(kind, "_schema", {})
 
 
-def check_attribute(
-    owner: Any, name: str, lengths: Lengths, lengths_of: Callable[[Any], Lengths], where: str,
-    *value: Any,
-) -> None:  # fmt: skip
-    """Raise a MisfitError unless an attribute is what its class declares.
+def check_attributes(
+    owner: Any,
+    where: str,
+    *,
+    reads_floats: bool = True,
+    checked: set[int] | None = None,
+    **lengths: int,
+) -> None:
+    """Raise a MisfitError unless all attributes, and those of objects in them, fit the schema.
 
     Parameters
     ----------
     owner : object
-        Whose.
-    name : str
-    lengths : Lengths
-        Of the owner, which learn of it.
-    lengths_of : callable
-        Returns those of an estimator that was read before.
     where : str
-        For the message.
-    *value : object
-        What the attribute is to be; if not given, what it is.
+        Beginning of messages.
+    reads_floats : bool, default=True
+        See `Place`.
+    checked : set of int, default=None
+        Filled with the id of each object that was checked.
+    **lengths : int
+        Lengths that are known.
     """
-    held = declarations(type(owner)).get(name)
-    if held is None:
-        return
-    place = Looking(owner, lengths, lengths_of, f"{where}{'.' if where else ''}{name.strip('_')}")
-    (found,) = value or (getattr(owner, name, _MISSING),)
-    if (found is None or found is _MISSING) and place.resolved(held.optional):
-        return
-    if found is _MISSING:
-        raise MisfitError(f"{place.where}: is missing.")
-    held.check(found, place)
+    place = Place(owner, where, reads_floats=reads_floats)
+    place.checked = place.checked if checked is None else checked
+    place.lengths.update({name: [value] for name, value in lengths.items()})
+    _check(place)
+    for largest, cell, at in place.bounds:
+        if cell[0] is not None and not largest < cell[0]:
+            raise at.misfit(f"below {cell[0]:,}", largest)
 
 
-def check_record(
-    record: Any, lengths: Lengths, where: str,
-    lengths_of: Callable[[Any], Lengths] = lambda estimator: Lengths(),
-) -> None:  # fmt: skip
-    """Raise a MisfitError unless all attributes are what their class declares.
-
-    The arguments are those of :func:`check_attribute`.
-    """
-    for name in declarations(type(record)):
-        check_attribute(record, name, lengths, lengths_of, where)
+def _check_inner(inner: Any, place: Place, names: Mapping[str, Length]) -> None:
+    """Check an object that shares lengths with its owner."""
+    cells = {theirs: place.cell(ours) for theirs, ours in names.items()}
+    _check(replace(place, owner=inner, lengths=cells))
 
 
-def _readable(shape: tuple) -> str:
-    return f"({', '.join('any' if n in (None, 'None') else str(n) for n in shape)})"
+def _check(place: Place) -> None:
+    owner, prefix = place.owner, f"{place.where}{'.' if place.where else ''}"
+    place.checked.add(id(owner))
+    for name, attribute in declarations(type(owner)).items():
+        at = replace(place, where=f"{prefix}{name.strip('_')}")
+        value = getattr(owner, name, _MISSING)
+        if (value is None or value is _MISSING) and at.resolved(attribute.optional):
+            continue
+        if value is _MISSING:
+            raise MisfitError(f"{at.where}: is missing.")
+        attribute.check(value, at)
 
 
 def _short(value: Any) -> str:

@@ -86,6 +86,15 @@ class LabelFeatures:
         self.n_labels = int(shape[0])
         self.classes = None if classes is None else _check_classes(classes, self.n_labels)
 
+    def folder_state(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
+        return {"features": self.features, "classes": self.classes}
+
+    @classmethod
+    def from_folder_state(cls, state: dict[str, Any]) -> "LabelFeatures":
+        """Return a holder made, and checked, by the constructor."""
+        return cls(**state)
+
     def __repr__(self) -> str:
         whose = "" if self.classes is None else " of classes"
         if self.is_text:

@@ -1,4 +1,4 @@
-"""Estimators that can be saved: what pickles and folders of models hold of them."""
+"""Estimators that can be saved, and notice when a fitted attribute is assigned."""
 
 import os
 import warnings
@@ -7,33 +7,24 @@ from typing import Any
 from sklearn.exceptions import InconsistentVersionWarning
 
 import sklearn_xc
-from sklearn_xc._declared_state import Lengths, MisfitError, check_record, declarations
-from sklearn_xc._plain_state import as_plain, from_plain
-from sklearn_xc.exceptions import SavedModelError
+from sklearn_xc._declared_state import MisfitError, check_attributes, declarations
 
-#: Raised when the meaning of pickled attributes changes.
-STATE_FORMAT = 4
-#: The attribute of an opened estimator that holds what was not read of its folder yet.
-UNREAD = "_unread"
-#: Set to True when a fitted attribute is assigned, and to False on an estimator in training.
+#: Attribute that is True once a fitted attribute was assigned, and False during a fit.
 EDITED = "_edited"
-_VERSION, _FORMAT = "_sklearn_xc_version", "_sklearn_xc_format"
+_VERSION = "_sklearn_xc_version"
 
 
 class SavedEstimator:
-    """Saves an estimator to a folder, opens it there, and gives its state to pickle.
-
-    Of an estimator that was opened, large attributes are read when they are asked for.
-    """
+    """Saves an estimator to a folder, and opens it there."""
 
     def save(self, path: str | os.PathLike[str], *, compact: bool = False) -> None:
-        """Save the estimator as a folder of arrays that loads fast and without running code.
+        """Save the estimator as a folder that loads fast and without running code.
 
         Parameters
         ----------
         path : str or PathLike
-            A new path, an empty folder, or a folder with a model, which this one replaces in one
-            step: whatever happens meanwhile, the folder holds one or the other.
+            A new path, an empty folder, or the folder of a model, which is replaced in one step: if
+            the process ends meanwhile, the folder holds the old model or the new one.
         compact : bool, default=False
             Whether to round one-vs-all weights, including those of models inside the estimator, to
             a byte each: the folder is about a quarter as large, and the loaded model predicts as
@@ -47,8 +38,7 @@ class SavedEstimator:
         ValueError
             If `compact` is True and there are no one-vs-all weights.
         OSError
-            If the folder cannot be written or holds other files, or if another process is saving
-            there.
+            If the folder cannot be written, or holds other files.
 
         See Also
         --------
@@ -56,9 +46,8 @@ class SavedEstimator:
 
         Notes
         -----
-        The folder holds ``meta.json``, which describes the model, a .npy file for each array, and
-        a .safetensors file for the weights of a network. ``python -m sklearn_xc inspect PATH``
-        shows its contents.
+        The folder holds ``meta.json``, which describes the model, and its arrays in one file in the
+        safetensors format. ``python -m sklearn_xc inspect PATH`` shows its contents.
 
         Examples
         --------
@@ -88,7 +77,7 @@ class SavedEstimator:
         path : str or PathLike
             The folder.
         verify : bool, default=False
-            Whether to check all of it now, instead of each part before its first use.
+            Whether to compare all arrays with their checksum.
 
         Returns
         -------
@@ -128,72 +117,41 @@ class SavedEstimator:
         if name in declarations(type(self)):
             self.__dict__.setdefault(EDITED, True)
 
-    def __getattr__(self, name: str) -> Any:
-        attributes = self.__dict__
-        unread = attributes.get(UNREAD)
-        if name in attributes or (unread is not None and unread.read(attributes, name)):
-            return attributes[name]
-        for kind in type(self).__mro__:
-            if name in vars(kind):  # what the class has did raise an AttributeError: its own
-                return vars(kind)[name].__get__(self, type(self))
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     def __getstate__(self) -> dict[str, Any]:
-        read_all(self)
-        held: Any = super().__getstate__()
-        state = as_plain(dict(held))
+        state: Any = super().__getstate__()
+        state = {**state, _VERSION: sklearn_xc.__version__}
         if not state.get(EDITED):
             state.pop(EDITED, None)
-        state[_VERSION] = sklearn_xc.__version__
-        state[_FORMAT] = STATE_FORMAT
-        return state
+        return state  # type: ignore[no-any-return]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
-        version, written = state.pop(_VERSION, "unknown"), state.pop(_FORMAT, 0)
-        name = type(self).__name__
-        if written != STATE_FORMAT:
-            advice = "Upgrade it." if written > STATE_FORMAT else "Fit the estimator again."
-            raise SavedModelError(
-                f"{name}: saved by sklearn_xc {version} in state format {written}, this is "
-                f"{sklearn_xc.__version__}, which reads format {STATE_FORMAT}. {advice}"
-            )
+        version = state.pop(_VERSION, "unknown")
         if version != sklearn_xc.__version__:
             warnings.warn(
                 InconsistentVersionWarning(
-                    estimator_name=name,
+                    estimator_name=type(self).__name__,
                     current_sklearn_version=f"(sklearn_xc) {sklearn_xc.__version__}",
                     original_sklearn_version=f"(sklearn_xc) {version}",
                 ),
                 stacklevel=2,
             )
-        super().__setstate__(from_plain(state))  # type: ignore[misc]
-
-
-def read_all(estimator: Any) -> None:
-    """Read what an estimator that was opened has not read yet; such as before it is changed."""
-    attributes = vars(estimator)
-    if UNREAD in attributes:
-        attributes[UNREAD].read_all(attributes)
-        attributes.pop(UNREAD, None)
+        super().__setstate__(state)  # type: ignore[misc]
 
 
 def check_edits(estimator: Any) -> None:
-    """Check the attributes of a fitted estimator, if any was assigned since the last check.
-
-    Compiled loops trust the lengths and dtypes of fitted attributes.
+    """Check the schema of a fitted estimator, if an attribute was assigned since the last check.
 
     Raises
     ------
     ValueError
-        If they do not fit each other.
+        If the attributes do not fit each other.
     """
     if not vars(estimator).get(EDITED):
         return
-    read_all(estimator)
     name = type(estimator).__name__
     try:
-        check_record(estimator, Lengths(), name)
+        check_attributes(estimator, name)
     except MisfitError as error:
         raise ValueError(
             f"{name}: its fitted attributes were changed and do not fit each other: {error}"

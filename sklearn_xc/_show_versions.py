@@ -7,9 +7,9 @@ from importlib import metadata
 import sklearn_xc
 
 _PACKAGES = (
-    "scikit-learn", "numpy", "scipy", "numba", "llvmlite", "joblib", "threadpoolctl", "pandas",
-    "polars", "matplotlib", "faiss-cpu", "torch",
-)  # fmt: skip
+    *("scikit-learn", "numpy", "scipy", "numba", "llvmlite", "joblib", "threadpoolctl"),
+    *("safetensors", "pandas", "polars", "matplotlib", "faiss-cpu", "torch"),
+)
 
 
 def show_versions() -> None:

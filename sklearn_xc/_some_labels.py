@@ -12,7 +12,6 @@ import numpy as np
 
 from sklearn_xc._data import CsrRows
 from sklearn_xc._declared_state import SHARED_LENGTHS, Array, Estimator, Record, declarations
-from sklearn_xc._saved import read_all
 from sklearn_xc._state import sharing
 
 
@@ -84,7 +83,6 @@ def apart(estimator: Any) -> Any:
 
 def _changed(estimator: Any, method: str, argument: np.ndarray) -> Any:
     if hasattr(estimator, method):
-        read_all(estimator)
         changed = sharing(estimator, dict(vars(estimator)))
         getattr(changed, method)(argument)
         return changed

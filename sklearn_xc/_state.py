@@ -1,16 +1,9 @@
 """Fitted state that changes in one step, so that no thread and no error sees half of it.
 
-A call that trains works on a copy of the estimator, which shares all attributes. At its end the
-estimator takes over the copy's dictionary of attributes, in one assignment; an error or an
-interrupt before it leaves the estimator as it was. A call that answers looks at the dictionary that
-was there when it began. Both rely on one rule: no array or object that is an attribute is changed
-in place, it is replaced.
-
-Both say that loops are being compiled, where the estimator is verbose.
-
-Callbacks are the estimator's and its copy's, as all attributes are. They are told of the copy: what
-they see half trained is not what others predict with meanwhile, and one that raises leaves the
-estimator as it was.
+A method that trains works on a copy of the estimator, which shares all attributes. At its end the
+estimator takes over the copy's dictionary of attributes in one assignment; an error or an interrupt
+before that leaves the estimator as it was. A method that predicts reads the dictionary that was
+there when it began. Both rely on one rule: attributes are replaced, never changed in place.
 """
 
 import functools
@@ -19,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sklearn_xc._saved import EDITED, check_edits, read_all
+from sklearn_xc._saved import EDITED, check_edits
 from sklearn_xc._sklearn import callbacks_around
 from sklearn_xc.kernels.compiling.notices import announced_compilation
 
@@ -27,11 +20,10 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def built_apart(method: Method) -> Method:
-    """Have a method that changes its estimator work on a copy, which takes effect at its end."""
+    """Decorate a method that trains: it works on a copy, which takes effect at its end."""
 
     @functools.wraps(method)
     def build(self: Any, *args: Any, **kwargs: Any) -> Any:
-        read_all(self)
         given = self.get_params(deep=False)
         if method.__name__ != "fit" or given.get("warm_start"):
             check_edits(self)
@@ -50,7 +42,7 @@ def built_apart(method: Method) -> Method:
 
 
 def reads_one_state(method: Method) -> Method:
-    """Have a method that answers see one fit only, whatever other threads do meanwhile."""
+    """Decorate a method that predicts: it reads one fit, whatever other threads do meanwhile."""
 
     @functools.wraps(method)
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -21,7 +21,7 @@ from sklearn_xc._label_changes import ChangeableLabels
 from sklearn_xc._label_names import place_of
 from sklearn_xc._out_of_fold import in_parts, n_rows
 from sklearn_xc._parts import ParameterizedParts
-from sklearn_xc._saved import SavedEstimator, read_all
+from sklearn_xc._saved import SavedEstimator
 from sklearn_xc._sklearn import CallbackSupportMixin, Options
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state, sharing
@@ -371,7 +371,6 @@ class XCClassifier(
 
     def _scores_of(self, X: Any, position: int) -> np.ndarray:
         """Return the scores of one label, (n,), of instances that have been checked."""
-        read_all(self)
         known = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
         scores = sharing(self, known)._all_scores(X)
         if self._is_binary:

@@ -18,7 +18,6 @@ from sklearn.model_selection import (
 from sklearn.utils import indexable, resample, shuffle
 
 from sklearn_xc import LabelFeatures, OvALinearXC, TextsWithFeatures
-from sklearn_xc._plain_state import as_plain, from_plain
 from sklearn_xc._sklearn import num_samples, safe_indexing
 from sklearn_xc.model_selection import train_test_split as sparse_train_test_split
 
@@ -90,13 +89,6 @@ class TestWhatIsHeld:
         for again in (copy.deepcopy(pair), pickle.loads(pickle.dumps(pair))):
             assert again.texts.tolist() == TEXTS
             np.testing.assert_array_equal(values_of(again), values_of(pair))
-
-    def test_as_a_record(self, pair):
-        plain = as_plain({"held": LabelFeatures(pair)})
-        assert "TextsWithFeatures" in repr(plain)
-        assert type(plain["held"]) is dict
-        again = from_plain(plain)["held"]
-        np.testing.assert_array_equal(values_of(again.features), values_of(pair))
 
 
 CHOICES = {

@@ -34,7 +34,7 @@ def check_place(path: str) -> None:
     CommandError
         That says what stands in the way.
     """
-    from sklearn_xc.storage.folder import check_folder
+    from sklearn_xc.storage.models import check_folder
 
     if path == "-":
         raise CommandError("--out: a model is a folder, and cannot go to standard output. Got '-'.")

@@ -103,6 +103,15 @@ class LabelHierarchy:
                 f"{' > '.join(some)}."
             ) from None
 
+    def folder_state(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
+        return {"names": self.names, "edges": np.column_stack(self.parents.nonzero())}
+
+    @classmethod
+    def from_folder_state(cls, state: dict[str, Any]) -> "LabelHierarchy":
+        """Return a hierarchy made, and checked, by the constructor."""
+        return cls(**state)
+
     def _set(self, names: np.ndarray, parents: sp.csr_array, ancestors: Any) -> None:
         names.flags.writeable = False
         self.names = names

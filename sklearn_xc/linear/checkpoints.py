@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc._data import CsrRows, DenseRows, Targets
-from sklearn_xc._declared_state import Lengths, check_record
+from sklearn_xc._declared_state import check_attributes
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.parallel.engines import Workers, engine_at_work
 from sklearn_xc.solvers.newton_cg import STATUS_NAMES, BlockSolution
@@ -151,9 +151,7 @@ def _solution(
     sample = None
     if names:
         sample = SampleScores(**{f.name: arrays[_SAMPLE + f.name] for f in fields(SampleScores)})
-        lengths = Lengths()
-        lengths.require("sampled", sample_size(problem))
-        check_record(sample, lengths, "sample")
+        check_attributes(sample, "sample", sampled=sample_size(problem))
     return BlockSolution(**own, sample=sample)
 
 

@@ -11,7 +11,6 @@ from sklearn_xc._best_allowed import Scorer, best_of_pairs
 from sklearn_xc._checks import check_instances
 from sklearn_xc._data import CsrRows
 from sklearn_xc._declared_state import Number, Record, declares
-from sklearn_xc._saved import read_all
 from sklearn_xc._state import reads_one_state, sharing
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.weights.label_weights import LabelWeights
@@ -87,7 +86,6 @@ class LinearModel(XCClassifier):
         True
         """
         check_is_fitted(self)
-        read_all(self)
         return sharing(self, vars(self) | {"_weights": self._weights.compact()})
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,4 @@
-"""Training loops that resume from ``checkpoint_dir``.
-
-A loop keeps named arrays: after an epoch, at most once a minute, and at its end. A fit without a
-folder keeps nothing.
-"""
+"""Training loops that resume from ``checkpoint_dir``."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +16,7 @@ INTERVAL = 60.0
 
 
 class Loop:
-    """A loop, or the loops of a part of a fit; see the module.
+    """A training loop that keeps named arrays: at most once a minute, and at its end.
 
     Parameters
     ----------
@@ -48,18 +44,12 @@ class Loop:
         return Loop(where_shared(self._checkpoints), self._name)
 
     def get(self) -> dict[str, np.ndarray] | None:
-        """Return the last state that was kept; None if there is none, or if it is damaged."""
+        """Return the state kept last; None if there is none, or if it is damaged."""
         found = None if self._checkpoints is None else self._checkpoints.get(self._name)
         return self._together.from_first(found)  # type: ignore[no-any-return]
 
     def put(self, state: Callable[[], Mapping[str, np.ndarray]], *, is_final: bool = False) -> None:
-        """Keep what `state` returns, if a minute has passed or it is final.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written; what was kept before stays.
-        """
+        """Keep the arrays that `state` returns, if a minute has passed or it is final."""
         if self._checkpoints is not None and (is_final or time.monotonic() >= self._due):
             self._checkpoints.put(self._name, state())
             self._due = time.monotonic() + INTERVAL
@@ -68,18 +58,11 @@ class Loop:
 def restore(arrays: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray]) -> None:
     """Write arrays of a checkpoint over those of a training that began alike.
 
-    Parameters
-    ----------
-    arrays : dict of ndarray
-        Changed in place.
-    found : dict of ndarray
-        May hold others, too.
-
     Raises
     ------
     SavedModelError
-        If an array is missing, has another dtype or shape, or holds what training never does: NaN,
-        infinity or a negative integer. Nothing is written then.
+        If an array is missing, has another dtype or shape, or holds NaN, infinity or a negative
+        integer. Nothing is written then.
     """
     for name, array in arrays.items():
         new = found.get(name)
@@ -107,7 +90,7 @@ def kept_loops(
     ----------
     estimator : estimator
     data : dict or None
-        As of ``identity_of``; None keeps nothing, as where a call is no ``fit``.
+        As of ``key_of``; None keeps nothing, as where a call is no ``fit``.
     seed : int
         Drawn for the fit.
     together : Ranks
@@ -121,10 +104,8 @@ def kept_loops(
 
     Raises
     ------
-    ValueError, OSError
-        As of :func:`~sklearn_xc.storage.checkpoints.opened`.
     SavedModelError
-        For any ValueError of a fit that has resumed.
+        For a folder of another fit, and for any ValueError of a fit that has resumed.
     """
     if data is None or together.rank > 0:
         yield Loop(together=together), int(together.from_first(seed))

@@ -1,195 +1,251 @@
-"""Models saved to folders, opened without reading them, and read part by part as they are used."""
+"""Models in folders: ``meta.json``, and the arrays that it names, in one safetensors file.
 
-import inspect
+The name of the arrays' file has a part of its checksum, so that a model saved over another changes
+no file of that one. Once the arrays are on the disk, meta.json takes the place of the older one in
+a single step; then the file that nobody names is removed. Whatever ends the process, the folder
+holds the model before or the one after.
+"""
+
+import errno
+import hashlib
+import json
 import os
-import threading
+import re
+import secrets
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
+from platform import python_version
 from typing import Any
 
-import numpy as np
-
-from sklearn_xc._declared_state import Lengths, check_attribute, declarations
-from sklearn_xc._saved import UNREAD, SavedEstimator
+import sklearn_xc
+from sklearn_xc._atomic_files import open_atomic
+from sklearn_xc._declared_state import check_attributes
+from sklearn_xc._saved import SavedEstimator
 from sklearn_xc.exceptions import SavedModelError
-from sklearn_xc.storage.array_files import SMALL, StoredArray
-from sklearn_xc.storage.folder import open_arrays, read_meta, writing
-from sklearn_xc.storage.foreign import from_foreign
-from sklearn_xc.storage.named_classes import (
-    NOT_SAVED,
-    check_names,
-    check_parameter,
-    class_named,
-    parameters_of,
-)
-from sklearn_xc.storage.nodes import Path as Place
-from sklearn_xc.storage.nodes import Reader, Writer, said_of
-from sklearn_xc.storage.places import named_in_errors
+from sklearn_xc.storage.tensors import open_regular, read_arrays, write_arrays
+from sklearn_xc.storage.values import Reader, Writer
 
-#: A model is opened again so often if it is saved anew just then.
-_ATTEMPTS = 3
+FORMAT = 1
+META = "meta.json"
+_WHAT = "a model of sklearn_xc"
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "safetensors")
+_ARRAYS = re.compile(r"arrays-[0-9a-f]{8}\.safetensors")
+#: Files of a model, and those that an interrupted save leaves behind.
+_OURS = re.compile(rf"{re.escape(META)}|{_ARRAYS.pattern}|\..*\.tmp")
+#: Seconds after which such a file is removed: no save takes so long.
+_OLD = 24 * 3600
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of this package and of those that numbers come from."""
+    found = {"sklearn_xc": sklearn_xc.__version__, "python": python_version()}
+    return found | {name: metadata.version(name) for name in _PACKAGES}
 
 
 def save_model(model: Any, path: str | os.PathLike[str], *, compact: bool = False) -> None:
-    """Save an estimator to a folder, all or nothing; see ``SavedEstimator.save``."""
-    with named_in_errors(path), writing(path) as folder:
-        writer = Writer(folder.put, compact=compact)
-        node = writer.node(model)
-        if compact and "CompactLabelWeights" not in writer.forms:
-            raise ValueError(
-                f"{type(model).__name__}: compact=True is for weights of one-vs-all, fitted; this "
-                "model holds none."
-            )
-        folder.finish(node, writer.format)
+    """Save an estimator to a folder; see ``SavedEstimator.save``."""
+    folder = check_folder(path)
+    writer = Writer(compact=compact)
+    node = writer.json_of(model, "")
+    if compact and not writer.n_compact:
+        raise ValueError(
+            f"{type(model).__name__}: compact=True is for weights of one-vs-all, fitted; this "
+            "model holds none."
+        )
+    is_new = not folder.exists()
+    folder.mkdir(exist_ok=True)
+    scratch = folder / f".{secrets.token_hex(4)}.tmp"
+    ours = [scratch.name, _named_file(folder)]
+    try:
+        sha256 = write_arrays(scratch, writer.arrays)
+        name = f"arrays-{sha256[:8]}.safetensors"
+        ours.append(name)
+        os.replace(scratch, folder / name)
+        meta = {"what": _WHAT, "format": FORMAT, "versions": versions()}
+        meta |= {"arrays": {"file": name, "sha256": sha256}, "model": node}
+        with open_atomic(folder / META) as stream:
+            stream.write(json.dumps({**meta, "sha256": _digest(meta)}, indent=1).encode())
+    finally:
+        named = _named_file(folder)
+        _sweep(folder, {*ours} - {named}, named)
+        if is_new and named is None:
+            folder.rmdir()
+
+
+def _digest(meta: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(meta).encode()).hexdigest()
+
+
+def _named_file(folder: Path) -> str | None:
+    """Return the arrays' file of the model in a folder, if there is one."""
+    try:
+        return str(read_meta(folder)["arrays"]["file"])
+    except SavedModelError:
+        return None
+
+
+def _sweep(folder: Path, gone: set[str | None], named: str | None) -> None:
+    """Remove files of this save that are not the model's, and what an interrupted one left."""
+    for entry in os.scandir(folder):
+        is_old = entry.stat().st_mtime < time.time() - _OLD
+        is_left = is_old and entry.name not in (META, named) and _OURS.fullmatch(entry.name)
+        if entry.name in gone or is_left:
+            with suppress(OSError):
+                os.unlink(entry)
+
+
+def check_folder(path: str | os.PathLike[str]) -> Path:
+    """Return the folder of a path, if a model can be saved there.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made or written, or holds other files.
+    """
+    folder = Path(os.path.abspath(os.fspath(path)))
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(
+            f"{folder}: is a file. A model is saved as a folder: give another name, or remove it."
+        )
+    if not folder.parent.is_dir():
+        raise FileNotFoundError(
+            f"{folder}: there is no folder {str(folder.parent)!r}. Make it first."
+        )
+    if not os.access(folder if folder.exists() else folder.parent, os.W_OK | os.X_OK):
+        raise PermissionError(f"{folder}: not allowed to write there.")
+    names = sorted(os.listdir(folder)) if folder.exists() else []
+    others = [name for name in names if not _OURS.fullmatch(name)]
+    if others:
+        raise FileExistsError(
+            f"{folder}: holds files that are no part of a model, such as {others[0]!r}. Give the "
+            "model a folder of its own."
+        )
+    return folder
 
 
 def load_model(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     """Open a model that :func:`save_model` wrote; see :func:`sklearn_xc.load`."""
     folder = Path(os.path.abspath(os.fspath(path)))
-    for attempt in range(_ATTEMPTS):
+    while True:
         meta = read_meta(folder)
         try:
-            opened = _Opened(folder, meta, verify)
-            break
-        except SavedModelError:  # are these the files of a model that was saved over?
-            if attempt == _ATTEMPTS - 1 or read_meta(folder) == meta:
+            return _opened(folder, meta, verify)
+        except SavedModelError:  # was another model saved over it meanwhile?
+            if read_meta(folder) == meta:
                 raise
-    return opened.model()
 
 
-class _Opened:
-    """What nodes of a model name, in its folder: the opener of its reader."""
-
-    def __init__(self, folder: Path, meta: dict[str, Any], is_whole: bool) -> None:
-        self.arrays = open_arrays(folder, meta["files"])
-        self.is_whole = is_whole
-        self.folder = folder
-        with self.named_in_errors():
-            self.reader = Reader(meta["model"], self)
-        self.lock = threading.RLock()
-        self._lengths: dict[int, tuple[Lengths, Any]] = {}
-
-    def model(self) -> Any:
-        """Return the estimator."""
-        with self.named_in_errors():
-            model = self.reader.value(self.reader.top)
-        if self.is_whole:  # now that it is known what is required of their values
-            for array in self.arrays.values():
-                array.checked()
+def _opened(folder: Path, meta: dict[str, Any], verify: bool) -> Any:
+    path = folder / meta["arrays"]["file"]
+    try:
+        arrays, _ = read_arrays(path, meta["arrays"]["sha256"] if verify else None)
+    except FileNotFoundError:
+        raise SavedModelError(f"{path}: the file is missing.") from None
+    try:
+        reader = Reader(arrays)
+        model = reader.value_of(meta["model"])
         if not isinstance(model, SavedEstimator):
             raise SavedModelError("meta.json: the model is no estimator of sklearn_xc.")
-        return model
+        _check_schemas(reader.made, verify)
+    except SavedModelError as error:
+        raise SavedModelError(f"{folder}: {error}") from error
+    return model
 
-    def array(self, name: str) -> np.ndarray:
-        """Return an array that has been checked."""
-        return self.arrays[name].checked()
 
-    def part(self, name: str) -> StoredArray:
-        """Return an array that checks itself part by part."""
-        return self.arrays[name]
-
-    @contextmanager
-    def named_in_errors(self) -> Iterator[None]:
-        """Have errors that say what is wrong with the model say which it is."""
+def _check_schemas(made: list[Any], reads_floats: bool) -> None:
+    """Check fitted objects, each after the one that holds it."""
+    checked: set[int] = set()
+    for one in reversed(made):
+        is_fitted = not hasattr(one, "get_params") or any(name[-1:] == "_" for name in vars(one))
+        if id(one) in checked or not is_fitted:
+            continue
+        name = type(one).__name__
         try:
-            yield
-        except SavedModelError as error:
-            if str(error).startswith(str(self.folder)):
-                raise
-            raise SavedModelError(f"{self.folder}: {error}") from error
+            check_attributes(one, name, reads_floats=reads_floats, checked=checked)
+        except (SavedModelError, MemoryError):
+            raise
+        except Exception as error:
+            raise SavedModelError(
+                f"{name}: its attributes do not fit each other ({type(error).__name__}: {error})."
+            ) from error
 
-    def lengths_of(self, made: Any) -> Lengths:
-        """Return what is known of the lengths of an object that was made."""
-        return self._lengths.setdefault(id(made), (Lengths(), made))[0]
 
-    def check(self, owner: Any, name: str, lengths: Lengths, *value: Any) -> None:
-        """Raise an error unless an attribute is what the class of its object declares."""
-        if name in parameters_of(type(owner)):
-            check_parameter(type(owner), name, *(value or [getattr(owner, name)]))
-        check_attribute(owner, name, lengths, self.lengths_of, type(owner).__name__, *value)
+def read_meta(folder: Path) -> dict[str, Any]:
+    """Return the content of a model's meta.json.
 
-    def make(self, kind: type, state: dict[Place, Any], reader: Reader) -> Any:
-        """Return an object; of an estimator of ours, what is large is left unread."""
-        made: Any = object.__new__(kind)
-        now: dict[Any, Any] = {}
-        later: dict[Any, tuple[Place, Any]] = {}
-        is_ours = issubclass(kind, SavedEstimator)
-        for place, node in state.items():
-            # Scikit-learn's "deprecated" is the default of one version, which another may not have.
-            if place[-1] in NOT_SAVED or node == "deprecated":
-                continue
-            if is_ours and not self.is_whole and self._is_large(node):
-                later[place[-1]] = place, node
-            else:
-                now[place[-1]] = reader.value(node, place)
-        # Those that the version which saved the model did not know are as they are by default.
-        defaults = {
-            name: default
-            for name, default in parameters_of(kind).items()
-            if default is not inspect.Parameter.empty and name not in later
+    Raises
+    ------
+    SavedModelError
+        If the folder holds no model, or meta.json is damaged or of another format.
+    FileNotFoundError
+        If there is no such folder.
+    """
+    path = folder / META
+    try:
+        with open_regular(path) as stream:
+            meta = json.loads(stream.read())
+        sha256, arrays = meta.pop("sha256"), meta["arrays"]
+        is_ours = meta["what"] == _WHAT and type(meta["versions"]) is dict
+        is_whole = sha256 == _digest(meta) and type(arrays["sha256"]) is str
+        is_whole = is_whole and bool(_ARRAYS.fullmatch(arrays["file"]))
+    except FileNotFoundError:
+        raise SavedModelError(_why_no_model(folder)) from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, SavedModelError):
+            raise
+        is_ours = is_whole = False
+    if not is_ours or not is_whole:
+        raise SavedModelError(f"{path}: is damaged, or was not written by sklearn_xc.")
+    if meta["format"] != FORMAT:
+        raise SavedModelError(
+            f"{folder}: is a model in format {meta['format']}, of sklearn_xc "
+            f"{meta['versions'].get('sklearn_xc', 'unknown')}. This is {sklearn_xc.__version__}, "
+            f"which reads format {FORMAT}. Load it with that version, or upgrade this one."
+        )
+    return meta  # type: ignore[no-any-return]
+
+
+def _why_no_model(folder: Path) -> str:
+    if folder.is_file():
+        return (
+            f"{folder}: is a file, a saved model is a folder. Was it written by joblib.dump or "
+            "pickle? These are loaded by joblib.load and pickle.load."
+        )
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+    return f"{folder}: holds no model: there is no {META} in it."
+
+
+def describe_model(path: str | os.PathLike[str]) -> list[str]:
+    """Return lines that say what a folder holds: estimators, and arrays by size."""
+    folder = Path(os.fspath(path))
+    meta = read_meta(folder)
+    arrays, _ = read_arrays(folder / meta["arrays"]["file"])
+    size = sum(entry.stat().st_size for entry in os.scandir(folder))
+    packages = ", ".join(f"{name} {version}" for name, version in meta["versions"].items())
+    lines = [f"{folder}: format {meta['format']}, {size:,} bytes", f"saved by {packages}", ""]
+    lines += [*_estimators(meta["model"], "", 0), ""]
+    for name, array in sorted(arrays.items(), key=lambda item: -item[1].nbytes):
+        lines.append(f"{name}  {array.dtype}  {array.shape}  {array.nbytes:,} bytes")
+    return lines
+
+
+def _estimators(node: Any, name: str, depth: int) -> Iterator[str]:
+    """Yield a line for each object in a node, with its plain attributes."""
+    if type(node) is list:
+        for i, one in enumerate(node):
+            yield from _estimators(one, f"{name}.{i}", depth)
+    elif type(node) is dict and "object" in node:
+        plain = {
+            key: value for key, value in node["state"].items() if not isinstance(value, dict | list)
         }
-        now = {**defaults, **from_foreign(now)}
-        check_names(kind, [*now, *later])
-        if hasattr(made, "__setstate__"):
-            made.__setstate__(now)
-        else:
-            vars(made).update(now)
-        if later:
-            vars(made)[UNREAD] = Unread(self, kind, self.lengths_of(made), later)
-        is_fitted = any(name.endswith("_") for name in (*now, *later))
-        for name in {**parameters_of(kind), **declarations(kind)}:
-            if name not in later and (is_fitted or name in now):
-                self.check(made, name, self.lengths_of(made))
-        return made
-
-    def read(self, owner: Any, name: str, place: Place, node: Any, lengths: Lengths) -> Any:
-        """Return an attribute that waited, and fits its owner."""
-        with self.named_in_errors(), said_of(place):
-            value = from_foreign(self.reader.value(node, place))
-            self.check(owner, name, lengths, value)
-            return value
-
-    def _is_large(self, node: Any) -> bool:
-        """Tell whether a node holds a large array; those of estimators wait by themselves."""
-        if type(node) is list:
-            return any(map(self._is_large, node))
-        if type(node) is not dict:
-            return (
-                type(node) is str and node in self.arrays and (self.arrays[node].file.size > SMALL)
-            )
-        if "object" in node:
-            kind = class_named(node["object"])
-            if kind is not None and issubclass(kind, SavedEstimator):
-                return False
-        return any(map(self._is_large, node.values()))
-
-
-class Unread:
-    """Attributes of an opened estimator that were not read yet: by name, their places and nodes."""
-
-    def __init__(
-        self, opened: _Opened, kind: type, lengths: Lengths, nodes: dict[Any, tuple[Place, Any]]
-    ) -> None:
-        self._opened, self._kind, self._lengths, self._nodes = opened, kind, lengths, nodes
-
-    def read(self, attributes: dict[str, Any], name: str) -> bool:
-        """Have an attribute among those of an estimator; tell whether there is one to be read.
-
-        It counts as unread no more, should it be removed again.
-        """
-        with self._opened.lock:
-            if name in attributes:  # another thread was faster
-                return True
-            if name not in self._nodes:
-                return False
-            owner: Any = object.__new__(self._kind)
-            owner.__dict__ = attributes
-            attributes[name] = self._opened.read(owner, name, *self._nodes[name], self._lengths)
-            del self._nodes[name]
-            return True
-
-    def read_all(self, attributes: dict[str, Any]) -> None:
-        """Have all among the attributes of an estimator that it has not got since."""
-        for name in list(self._nodes):
-            self.read(attributes, name)
+        given = ", ".join(f"{key}={value!r:.40}" for key, value in plain.items() if key[:1] != "_")
+        yield f"{'  ' * depth}{name}{': ' if name else ''}{node['object']}({given})"
+        for key, one in node["state"].items():
+            yield from _estimators(one, key, depth + 1)
+    elif type(node) is dict:
+        for one in node.values():
+            yield from _estimators(one, name, depth)

@@ -27,10 +27,10 @@ _PADDING = 64
 
 @declares(
     indptr=Array("int64", lambda w: len(w.slot) + 1, least=0),
-    labels=Array("int32", "postings"),
-    values=Array("real", "postings", finite=False),
+    labels=Array("int32", "postings", below="n_labels"),
+    values=Array("real", "postings"),
     slot=Array("int32", "features", least=-1, below=lambda w: len(w.columns)),
-    columns=Array("real", None, None, finite=False),
+    columns=Array("real", None, None),
     tier=Array("uint8", "features", below=2 * N_TIERS),
     work=Array("float64", "features", least=0),
     highest=Array("real", "features"),

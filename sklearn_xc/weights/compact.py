@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._data import read_only
+from sklearn_xc._declared_state import declares
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.kernels.prediction.packed_lists import (
     LARGEST_CODE,
@@ -22,7 +23,6 @@ from sklearn_xc.kernels.prediction.packed_lists import (
     unpack_lists,
 )
 from sklearn_xc.kernels.prediction.row_scores import N_TIERS
-from sklearn_xc.storage.array_files import StoredArray
 from sklearn_xc.weights.by_feature import (
     arrange_by_label,
     assign_tiers,
@@ -30,8 +30,6 @@ from sklearn_xc.weights.by_feature import (
     work_of,
 )
 
-#: What is long, and in files checked by part.
-BY_PART = ("packed", "columns")
 #: Scales are normal numbers, so that to multiply by them is exact.
 _LEAST_EXPONENT = {"f4": -126, "f8": -1022}
 
@@ -137,8 +135,9 @@ class CompactWeights:
         return bool(lead_outside(features, self.begins, a.counts, a.widths, a.packed, n_labels))
 
 
+@declares()
 class HeldCompact:
-    """Compact weights in memory or in files, of which a part is checked before its first use.
+    """Compact weights in memory or in files.
 
     Parameters
     ----------
@@ -150,7 +149,7 @@ class HeldCompact:
         As of :func:`reach_of`.
     index_dtypes : list of str
         Of the indices and indptr of the weights by label.
-    arrays : dict of str to ndarray or StoredArray
+    arrays : dict of str to ndarray
         Those of ``CompactArrays``.
 
     Raises
@@ -165,14 +164,15 @@ class HeldCompact:
     ) -> None:  # fmt: skip
         self.shape, self.dtype, self.reach = (shape[0], shape[1]), dtype, float(reach)
         self.index_dtypes, self.arrays = index_dtypes, arrays
-        self._parts = {name: a for name, a in arrays.items() if isinstance(a, StoredArray)}
-        held = {name: part.unchecked for name, part in self._parts.items()}
-        found = CompactArrays(**{**arrays, **held})
+        found = CompactArrays(**arrays)
         self._refuse_nonsense(found)
         self.by_feature = CompactWeights(found, self.shape[0], np.dtype(dtype))
         if len(found.packed) != self.by_feature.begins[-1] + PADDING:
             raise SavedModelError("the weights: their arrays do not fit each other.")
-        self._is_checked = np.zeros(self.shape[1], bool)
+        if self.by_feature.lead_outside(np.flatnonzero(self.by_feature.slot < 0), self.shape[0]):
+            raise SavedModelError(
+                f"the weights: packed lists have labels that are not from 0 to {self.shape[0] - 1}."
+            )
 
     def _refuse_nonsense(self, a: CompactArrays) -> None:
         """Raise an error unless the small arrays name places that the long ones have."""
@@ -198,46 +198,16 @@ class HeldCompact:
         if not fits:
             raise SavedModelError("the weights: their arrays do not fit each other.")
 
-    def check(self, features: np.ndarray) -> None:
-        """Check what scores of rows with these features read, and was not checked yet.
-
-        Raises
-        ------
-        SavedModelError
-            If some of it is damaged, or leads to labels that there are not.
-        """
-        new = features[~self._is_checked[features]]
-        if not new.size:
-            return
-        w, features = self.by_feature, np.unique(new)
-        slot, width = w.slot[features], w.columns.shape[1]
-        lists, columns = features[slot < 0], slot[slot >= 0].astype(np.int64)
-        if self._parts:
-            self._parts["packed"].check(w.begins[lists], w.begins[lists + 1])
-            self._parts["columns"].check(columns * width, (columns + 1) * width)
-        if w.lead_outside(lists, self.shape[0]):
-            raise SavedModelError(
-                f"the weights: packed lists have labels that are not from 0 to {self.shape[0] - 1}."
-            )
-        self._is_checked[features] = True
-
     def by_label(self) -> sp.csr_array:
-        """Return the weights, one row per label, in memory; all is checked."""
-        self.check(np.arange(self.shape[1]))
+        """Return the weights, one row per label, in memory."""
         w = self.by_feature
         columns = w.columns_of(slice(None))
         return arrange_by_label(self.shape, w.lists(), w.slot, columns, self.index_dtypes)
 
     def state(self) -> dict[str, Any]:
-        """Return what the constructor takes, with arrays that are checked."""
-        arrays = {
-            name: a.checked() if isinstance(a, StoredArray) else a
-            for name, a in self.arrays.items()
-        }
-        return {
-            "shape": self.shape, "dtype": self.dtype, "reach": self.reach,
-            "index_dtypes": self.index_dtypes, "arrays": arrays,
-        }  # fmt: skip
+        """Return the arguments of the constructor."""
+        names = ("shape", "dtype", "reach", "index_dtypes", "arrays")
+        return {name: getattr(self, name) for name in names}
 
 
 def compact(coef: sp.csr_array) -> HeldCompact:

@@ -11,16 +11,18 @@ from joblib import Parallel, delayed
 
 from sklearn_xc._blank_rows import shares_any
 from sklearn_xc._data import CsrRows, read_only
-from sklearn_xc._declared_state import Array, Dtype, Shape, declares
+from sklearn_xc._declared_state import Array, Dtype, Record, Shape, declares
 from sklearn_xc.kernels.prediction.topk import score_rows, topk_rows
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.weights.by_feature import WeightsByFeature, arrange_by_feature, only_labels
 from sklearn_xc.weights.compact import CompactWeights, HeldCompact, compact
-from sklearn_xc.weights.stored import StoredWeights, reach_of
+from sklearn_xc.weights.stored import StoredWeights, as_stored, reach_of
 
 #: Rows of X scored by one task.
 ROWS_PER_TASK = 256
+#: Attributes beside the weights.
+_BESIDE = ("intercept", "prior", "unseen")
 #: Weights of pairs, or dense scores, that are held at a time.
 _PIECE = 2**20
 #: What a weight of a pair costs, beside a posting that is read for all labels.
@@ -36,6 +38,9 @@ _Weights = TypeVar("_Weights", bound="LabelWeights")
     intercept=Array("real", "labels"),
     prior=Array("real", "labels", optional=True),
     unseen=Array("int64", None, below="labels", rises=True),
+    _held=Record(
+        "StoredWeights", "HeldCompact", n_labels="labels", n_features="features", optional=True
+    ),
 )
 class LabelWeights:
     """One sparse weight vector and one intercept per label.
@@ -82,6 +87,21 @@ class LabelWeights:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("coef", "intercept", "prior", "unseen")}
+
+    def folder_state(self) -> dict[str, Any]:
+        """Return the attributes as the folder of a model has them; see ``storage/values.py``."""
+        held = as_stored(self.coef) if self._held is None else self._held
+        if held is None:
+            return self.__getstate__()
+        return {**vars(held), **{name: getattr(self, name) for name in _BESIDE}}
+
+    @classmethod
+    def from_folder_state(cls, state: dict[str, Any]) -> "LabelWeights":
+        """Return weights made of ``folder_state``."""
+        if "coef" in state:
+            return cls(**state)
+        beside = [state.pop(name) for name in _BESIDE]
+        return cls.held_by(StoredWeights(**state), *beside)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._coef, self._held, self._scoring = state["coef"], None, None
@@ -348,8 +368,6 @@ class LabelWeights:
         with np.errstate(over="ignore"):
             rows = (X if X.dtype == dtype else X.astype(dtype)).without_zeros()
             norm2 = float(np.dot(rows.data, rows.data))
-        if self._held is not None:
-            self._held.check(rows.indices)
         # The norm bounds the largest magnitude, and is found faster.
         if not norm2 < most * most and np.abs(X.data).max() > most:
             raise ValueError(
@@ -378,6 +396,17 @@ class CompactLabelWeights(LabelWeights):
     """Label weights that are held, saved and pickled in compact form."""
 
     _held: HeldCompact
+
+    def folder_state(self) -> dict[str, Any]:
+        """Return the attributes as the folder of a model has them."""
+        return self.__getstate__()
+
+    @classmethod
+    def from_folder_state(cls, state: dict[str, Any]) -> "CompactLabelWeights":
+        """Return weights made of ``folder_state``."""
+        made = object.__new__(cls)
+        made.__setstate__(state)
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         beside = {name: getattr(self, name) for name in ("intercept", "prior", "unseen")}

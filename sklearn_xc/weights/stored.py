@@ -1,25 +1,29 @@
-"""Weights by feature in files, of which a part is checked before it is read."""
+"""Weights by feature as they are in the folder of a model: in the order that scoring reads."""
 
-from dataclasses import fields
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._declared_state import Lengths, check_record
-from sklearn_xc.exceptions import SavedModelError
-from sklearn_xc.storage.array_files import StoredArray
+from sklearn_xc._declared_state import Holds, Number, Record, Shape, Tested, declares
 from sklearn_xc.weights.by_feature import WeightsByFeature, arrange_by_feature, arrange_by_label
 from sklearn_xc.weights.transposition import is_canonical, pieces
 
-#: What is long, and checked by part; the rest of `WeightsByFeature` has a number for each feature.
-BY_PART = ("labels", "values", "columns")
 
-
+@declares(
+    shape=Shape("n_labels", "n_features"),
+    reach=Number(least=0),
+    index_dtypes=Tested(
+        "two dtypes", lambda names, require: {*names} <= {"<i4", "<i8"} and len(names) == 2
+    ),
+    by_feature=Record("WeightsByFeature", features="n_features", n_labels="n_labels"),
+    _columns_fit=Holds("a column as long as the labels are many"),
+)
+@dataclass
 class StoredWeights:
-    """Weights in the arrangement that scoring reads, in files.
+    """Weights by feature, usually memory-mapped, from which those by label can be made.
 
-    Parameters
+    Attributes
     ----------
     shape : tuple of int
         (n_labels, n_features).
@@ -27,94 +31,44 @@ class StoredWeights:
         As of :func:`reach_of`.
     index_dtypes : list of str
         Of the indices and indptr of the weights by label.
-    arrays : dict of str to ndarray or StoredArray
-        Those of ``WeightsByFeature``; some by part.
-
-    Raises
-    ------
-    SavedModelError
-        If they do not fit each other.
+    by_feature : WeightsByFeature
     """
 
-    def __init__(
-        self, shape: tuple[int, int], reach: float, index_dtypes: list[str], arrays: dict[str, Any]
-    ) -> None:
-        self.shape, self.reach, self.index_dtypes = (shape[0], shape[1]), float(reach), index_dtypes
-        self._parts: dict[str, StoredArray] = {name: arrays[name] for name in BY_PART}
-        held = {name: part.unchecked for name, part in self._parts.items()}
-        self.by_feature = WeightsByFeature(**{**arrays, **held})
-        self._refuse_nonsense()
-        self._parts["labels"].require(0, self.shape[0])
-        largest = float(np.finfo(self.by_feature.values.dtype).max)
-        for name in ("values", "columns"):
-            self._parts[name].require(-largest, np.inf)
-        self._is_checked = np.zeros(self.shape[1], bool)
+    shape: tuple[int, int]
+    reach: float
+    index_dtypes: list[str]
+    by_feature: WeightsByFeature
+
+    @property
+    def _columns_fit(self) -> bool:
+        return self.by_feature.columns.shape[1] >= self.shape[0]
 
     @property
     def dtype(self) -> np.dtype:
         """Of the weights."""
         return self.by_feature.values.dtype
 
-    def _refuse_nonsense(self) -> None:
-        """Raise an error unless the small arrays name places that the long ones have."""
-        w, (n_labels, d), lengths = self.by_feature, self.shape, Lengths()
-        check_record(w, lengths, "weights")
-        if not (lengths.require("features", d) and w.columns.shape[1] >= n_labels):
-            raise SavedModelError(f"the weights: their arrays do not fit the shape {self.shape}.")
-
-    def check(self, features: np.ndarray) -> None:
-        """Check what scores of rows with these features read, and was not checked yet.
-
-        Raises
-        ------
-        SavedModelError
-            If some of it is damaged.
-        """
-        new = features[~self._is_checked[features]]
-        if not new.size:
-            return
-        w, features = self.by_feature, np.unique(new)
-        slot = w.slot[features]
-        lists, columns = features[slot < 0], np.unique(slot[slot >= 0]).astype(np.int64)
-        for name in ("labels", "values"):
-            self._parts[name].check(w.indptr[lists], w.indptr[lists + 1])
-        width = w.columns.shape[1]
-        self._parts["columns"].check(columns * width, (columns + 1) * width)
-        self._is_checked[features] = True
-
     def by_label(self) -> sp.csr_array:
-        """Return the weights, one row per label, in memory; all is checked."""
-        for part in self._parts.values():
-            part.checked()
+        """Return the weights, one row per label, in memory."""
         w = self.by_feature
         lists = w.indptr, w.labels, w.values
         return arrange_by_label(self.shape, lists, w.slot, w.columns, self.index_dtypes)
 
 
-def as_stored(state: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the form in files of a plain state of `LabelWeights`, or None where there is none.
+def as_stored(coef: sp.csr_array) -> StoredWeights | None:
+    """Return the form in files of weights by label.
 
-    Parameters
-    ----------
-    state : dict
-        With ``coef``, a csr_array.
-
-    Returns
-    -------
-    dict or None
-        What ``StoredWeights`` takes. None for weights with explicit zeros, or in disorder: these
-        would not come back as they are.
+    None for weights with explicit zeros or in disorder, which would not come back unchanged.
     """
-    coef = state["coef"]
     if not isinstance(coef, sp.csr_array) or not is_canonical(coef) or not coef.data.all():
         return None
-    by_feature = arrange_by_feature(coef)
-    return {
-        "shape": tuple(map(int, coef.shape)),
-        "reach": reach_of(coef),
-        "index_dtypes": [coef.indices.dtype.str, coef.indptr.dtype.str],
-        "arrays": {field.name: getattr(by_feature, field.name) for field in fields(by_feature)},
-    }
+    shape, dtypes = (
+        (int(coef.shape[0]), int(coef.shape[1])),
+        (coef.indices.dtype, coef.indptr.dtype),
+    )
+    return StoredWeights(
+        shape, reach_of(coef), [one.str for one in dtypes], arrange_by_feature(coef)
+    )
 
 
 def reach_of(coef: sp.csr_array) -> float:

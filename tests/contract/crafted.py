@@ -3,77 +3,45 @@
 import copy
 import hashlib
 import json
-import os
-import pickle
 import shutil
 
 import numpy as np
 
-from sklearn_xc.storage.array_files import TENSORS, ArrayFile, write_array, write_file
-from sklearn_xc.storage.folder import META
-from sklearn_xc.storage.tensor_files import parts_of, tensors_in
+from sklearn_xc.storage.models import META
+from sklearn_xc.storage.tensors import read_arrays, write_arrays
 
 
 class Crafted:
-    """What a model's folder says, to be changed and written anew.
+    """The content of a model's folder, to be changed and written anew.
 
     Attributes
     ----------
     meta : dict
-        What meta.json says, but for its checksum and the files.
+        Content of meta.json, without its checksum.
     arrays : dict of str to ndarray
-        By the name of the file as it was read; of a file of several, its bytes.
     """
 
     def __init__(self, folder):
         self.meta = json.loads((folder / META).read_bytes())
         del self.meta["sha256"]
-        self.files = self.meta.pop("files")
-        self.arrays = {
-            name: np.fromfile(folder / name, np.uint8)
-            if name.endswith(TENSORS)
-            else np.load(folder / name)
-            for name in self.files
-        }
-        self._folder = folder
+        self.arrays, _ = read_arrays(folder / self.meta["arrays"]["file"])
 
-    def copied(self):
-        """Return another, whose changes are its own."""
-        other = copy.copy(self)
-        other.meta, other.arrays = pickle.loads(pickle.dumps(self.meta)), dict(self.arrays)
-        return other
-
-    def write(self, folder, array_of=None, change=None):
-        """Write the model; the arrays of `array_of` under the names of those that they replace.
-
-        `change` is called with all that meta.json is about to say.
-        """
+    def write(self, folder, arrays=None, change=None):
+        """Write the model with some other arrays; `change` is called with meta.json's content."""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        files = dict(self.files)
-        for name in self.files:
-            if name not in (array_of or {}):
-                os.link(self._folder / name, folder / name)
-        for name, array in (array_of or {}).items():
-            if name.endswith(TENSORS):
-                parts = (memoryview(array.tobytes()),)
-                written, size, sha256 = write_file(parts, folder, "crafted", TENSORS)
-                file = ArrayFile("|u1", (size,), False, size, sha256)
-            else:
-                written, file = write_array(array, folder, "crafted")
-            os.replace(folder / written, folder / name)
-            files[name] = file.as_json()
-        meta = {**self.meta, "files": copy.deepcopy(files)}
+        meta = copy.deepcopy(self.meta)
+        path = folder / meta["arrays"]["file"]
+        meta["arrays"]["sha256"] = write_arrays(path, {**self.arrays, **(arrays or {})})
         if change is not None:
             change(meta)
-        body = json.dumps(meta, indent=1).encode().removesuffix(b"\n}")
-        digest = hashlib.sha256(body).hexdigest().encode()
-        (folder / META).write_bytes(body + b',\n "sha256": "' + digest + b'"\n}\n')
+        digest = hashlib.sha256(json.dumps(meta).encode()).hexdigest()
+        (folder / META).write_text(json.dumps({**meta, "sha256": digest}))
 
 
 def spoilt(array):
     """Return arrays that cannot stand where one did, by what is wrong with them."""
-    made = {"texts": np.full(array.shape, "x"), "deeper": array[None]}
+    made = {"deeper": array[None]}
     if array.ndim:
         made["longer"] = np.concatenate([array, array[-1:] if len(array) else np.ones_like(array)])
         made["much longer"] = np.concatenate([array] * 50)
@@ -82,7 +50,7 @@ def spoilt(array):
             made["shorter"], made["none"] = array[:-1], array[:0]
         if array.ndim > 1 and min(array.shape) > 1:
             made["narrower"], made["wider"] = array[:, :-1].copy(), np.tile(array, 3)
-            made["columns"] = np.asfortranarray(array)
+
     if array.dtype.kind in "iu":
         made["other dtype"] = array.astype(np.int32 if array.dtype == np.int64 else np.int64)
         if array.size:
@@ -98,15 +66,4 @@ def spoilt(array):
             for number in (np.nan, np.inf):
                 made[str(number)] = array.copy()
                 made[str(number)].flat[array.size // 2] = number
-    return made
-
-
-def spoilt_tensors(data):
-    """Return files in which one array of several is spoilt, by its name and what is wrong."""
-    arrays, made = tensors_in(data, "file"), {}
-    for name, array in arrays.items():
-        for what, other in spoilt(array).items():
-            if other.dtype.kind != "U":  # which the format has not
-                parts = parts_of({**arrays, name: other})
-                made[f"{name}: {what}"] = np.frombuffer(b"".join(parts), np.uint8)
     return made

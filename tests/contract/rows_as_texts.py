@@ -23,7 +23,7 @@ from sklearn_xc.embedding._label_features import label_rows
 from sklearn_xc.embedding._rows import readable_rows
 from sklearn_xc.embedding._texts import DTYPE, TextRows
 from sklearn_xc.encoders import TransformerEncoder
-from sklearn_xc.storage import named_classes
+from sklearn_xc.storage import classes
 
 #: Features of which the transformer knows a word; those behind them have the words of these.
 _N_FEATURES = 64
@@ -85,7 +85,7 @@ def make_public(patch):
     name = RowsAsTexts.__name__
     patch.setattr(embedding, name, RowsAsTexts, raising=False)
     patch.setattr(embedding, "__all__", [*embedding.__all__, name])
-    patch.setitem(named_classes.HOMES, name, embedding.__name__)
+    patch.setitem(classes.MODULES, name, embedding.__name__)
 
 
 def texts_of(rows):

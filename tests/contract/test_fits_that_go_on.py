@@ -99,7 +99,7 @@ def test_damaged_parts_are_made_again(name, puts, tmp_path):
     for turn in range(4):
         folder = tmp_path / f"{turn}"
         shutil.copytree(tmp_path / "fit", folder)
-        for path in folder.rglob("*.part"):
+        for path in folder.rglob("*.safetensors"):
             content = bytearray(path.read_bytes())
             match rng.integers(4):
                 case 0:
@@ -220,7 +220,7 @@ def test_killed_at_any_moment(name, n_fits, tmp_path):
                 n_kills += 1
                 n_hits += (place / "writing").exists()
                 (place / "writing").unlink(missing_ok=True)
-                n_resumed += any((place / "fit").rglob("*.part"))
+                n_resumed += any((place / "fit").rglob("*.safetensors"))
             process.join()
             assert process.exitcode in (0, -signal.SIGKILL)
         again = _longer(name, checkpoint_dir=place / "fit").fit(*LARGE)

@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -13,172 +12,48 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse import coo_array, csr_array
 
-from sklearn_xc import _atomic_files
 from sklearn_xc.datasets import dump_xmc_file, load_xmc_file
 
 X = np.array([[0, 1.5, 0], [2.5, 0, 1]], dtype=np.float32)
 Y = np.array([[1, 0], [0, 1]])
 
 WRITE = """
-    import os, signal, sys, threading, time
+    import os, sys, time
     import numpy as np
-    from sklearn_xc import _atomic_files
-    from sklearn_xc.datasets import dump_xmc_file, xmc_writer
+    from sklearn_xc.datasets import dump_xmc_file
 
-    path, where, named, threaded = sys.argv[1:]
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-    def ready():
+    def wait(*args):
         print("ready", flush=True)
-        for _ in range(600):  # a signal just before a long sleep would be heard at its end
-            time.sleep(0.1)
+        time.sleep(60)
 
-    def wait_before(function):
-        def waiting(*args, **kwargs):
-            ready()
-            return function(*args, **kwargs)
-        return waiting
-
-    if named == "True":
-        _atomic_files._open_unnamed = lambda folder: None
-    if where == "rows":
-        format_rows, xmc_writer._BLOCK_PAIRS = xmc_writer._format_rows, 1
-        def after_some(X, Y, first, last):
-            if first == 2:
-                ready()
-            return format_rows(X, Y, first, last)
-        xmc_writer._format_rows = after_some
-    else:
-        os.replace = wait_before(os.replace)
-    write = lambda: dump_xmc_file(path, np.ones((5, 1)), np.ones((5, 1)))
-    if threaded == "True":
-        thread = threading.Thread(target=write)
-        thread.start()
-        thread.join()
-    else:
-        write()
+    os.replace = wait
+    dump_xmc_file(sys.argv[1], np.ones((5, 1)), np.ones((5, 1)))
 """
 
 
-def end_while_writing(folder, name, number, where, named=False, threaded=False):
-    """Return how a process ends that writes a file and is sent a signal, and what it leaves."""
-    folder.joinpath(name).write_text("the old file")
-    command = [sys.executable, "-c", textwrap.dedent(WRITE), folder / name, where]
-    child = subprocess.Popen(
-        [*command, str(named), str(threaded)], stdout=subprocess.PIPE, text=True
-    )
+@pytest.mark.skipif(os.name != "posix", reason="kills processes")
+def test_a_killed_process_leaves_the_old_file(tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text("the old file")
+    command = [sys.executable, "-c", textwrap.dedent(WRITE), path]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert child.stdout.readline() == "ready\n"
-        child.send_signal(number)
-        status = child.wait(30)
     finally:
         child.kill()
         child.communicate()
-    return status, sorted(path.name for path in folder.iterdir())
+    assert path.read_text() == "the old file"
 
 
-unnamed = pytest.mark.skipif(sys.platform != "linux", reason="files without a name are Linux's")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="has no SIGTERM that a process could handle")
-class TestTheEndOfTheProcess:
-    @pytest.mark.parametrize(
-        ("name", "named", "where"),
-        [
-            ("data.txt", True, "rows"),
-            ("data.txt.gz", False, "rows"),
-            ("data.txt", True, "replace"),
-            ("data.txt", False, "replace"),
-        ],
-    )
-    def test_sigterm(self, tmp_path, name, named, where):
-        status, left = end_while_writing(tmp_path, name, signal.SIGTERM, where, named)
-        assert status == -signal.SIGTERM
-        assert left == [name]
-        assert (tmp_path / name).read_text() == "the old file"
-
-    @unnamed
-    def test_sigkill_in_another_thread(self, tmp_path):
-        status, left = end_while_writing(
-            tmp_path, "data.txt", signal.SIGKILL, "rows", threaded=True
-        )
-        assert status == -signal.SIGKILL
-        assert left == ["data.txt"]
-
-    @pytest.fixture
-    def terminated(self):
-        """Return the list of calls to a handler of the user's own."""
-        calls = []
-        before = signal.signal(signal.SIGTERM, lambda number, frame: calls.append(number))
-        yield calls
-        signal.signal(signal.SIGTERM, before)
-
-    @pytest.mark.parametrize("named", [False, True])
-    def test_a_handler_of_the_users_own_is_called_and_stays(
-        self, tmp_path, monkeypatch, terminated, named
-    ):
-        if named:
-            monkeypatch.setattr(_atomic_files, "_open_unnamed", lambda folder: None)
-        mine, replace = signal.getsignal(signal.SIGTERM), os.replace
-
-        def interrupted_replace(*args):
-            signal.raise_signal(signal.SIGTERM)
-            replace(*args)
-
-        monkeypatch.setattr(os, "replace", interrupted_replace)
+def test_an_error_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "replace", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
         dump_xmc_file(tmp_path / "data.txt", X, Y)
-        assert terminated == [signal.SIGTERM]
-        assert signal.getsignal(signal.SIGTERM) is mine
-        assert [path.name for path in tmp_path.iterdir()] == ["data.txt"]
-
-    @pytest.mark.parametrize("named", [False, True])
-    @pytest.mark.parametrize("fails", [False, True])
-    def test_the_default_handler_is_back_afterwards(self, tmp_path, monkeypatch, named, fails):
-        before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        try:
-            if named:
-                monkeypatch.setattr(_atomic_files, "_open_unnamed", lambda folder: None)
-            if fails:
-                monkeypatch.setattr(os, "replace", lambda *args: 1 / 0)
-                with pytest.raises(ZeroDivisionError):
-                    dump_xmc_file(tmp_path / "data.txt", X, Y)
-                assert list(tmp_path.iterdir()) == []
-            else:
-                dump_xmc_file(tmp_path / "data.txt", X, Y)
-            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-        finally:
-            signal.signal(signal.SIGTERM, before)
-
-    def test_a_signal_while_cleaning_up_waits_for_its_end(self, tmp_path, monkeypatch):
-        """The second SIGTERM, and one after a Ctrl-C, must not disturb the removal."""
-        raised, seen = [], []
-        monkeypatch.setattr(_atomic_files, "_open_unnamed", lambda folder: None)
-        unlink = _atomic_files.Path.unlink
-
-        def interrupted_unlink(path, **kwargs):
-            os.kill(os.getpid(), signal.SIGTERM)
-            unlink(path, **kwargs)
-            seen.append(path)
-
-        before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        try:
-            monkeypatch.setattr(_atomic_files.Path, "unlink", interrupted_unlink)
-            monkeypatch.setattr(signal, "raise_signal", raised.append)
-            monkeypatch.setattr(os, "replace", lambda *args: 1 / 0)
-            with pytest.raises(ZeroDivisionError):
-                dump_xmc_file(tmp_path / "data.txt", X, Y)
-        finally:
-            signal.signal(signal.SIGTERM, before)
-        assert len(seen) == 1
-        assert raised == [signal.SIGTERM]  # the process would end here
-        assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz"])
-def test_both_ways_write_the_same(tmp_path, monkeypatch, named, suffix):
-    if named:
-        monkeypatch.setattr(_atomic_files, "_open_unnamed", lambda folder: None)
+def test_a_file_is_written_and_replaced(tmp_path, suffix):
     path = tmp_path / f"{'long name ' * 25}{suffix}"
     for _ in range(2):  # a new file, and one in place of an old one
         dump_xmc_file(path, X, Y)
@@ -188,25 +63,6 @@ def test_both_ways_write_the_same(tmp_path, monkeypatch, named, suffix):
         umask = os.umask(0)
         os.umask(umask)
         assert path.stat().st_mode & 0o777 == 0o666 & ~umask
-
-
-@pytest.mark.parametrize("named", [False, True])
-def test_other_threads_write_too(tmp_path, monkeypatch, named):
-    """Only the main thread may touch the handlers of signals."""
-    if named:
-        monkeypatch.setattr(_atomic_files, "_open_unnamed", lambda folder: None)
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(dump_xmc_file, tmp_path / "data.txt", X, Y).result()
-    np.testing.assert_array_equal(load_xmc_file(tmp_path / "data.txt")[0].toarray(), X)
-
-
-@unnamed
-def test_a_file_without_a_name_is_used_where_there_is_one(tmp_path):
-    unnamed = _atomic_files._open_unnamed(tmp_path)
-    if unnamed is None:
-        pytest.skip("this file system has none")
-    with unnamed:
-        assert list(tmp_path.iterdir()) == []
 
 
 def test_folders_that_are_none(tmp_path):
@@ -219,13 +75,7 @@ def test_folders_that_are_none(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes with names")
-@pytest.mark.parametrize("named", [False, True])
 class TestWhatStandsThere:
-    @pytest.fixture(autouse=True)
-    def ways(self, named, monkeypatch):
-        if named:
-            monkeypatch.setattr(_atomic_files, "_open_unnamed", lambda folder: None)
-
     def test_a_pipe_gets_the_bytes(self, tmp_path):
         path = tmp_path / "pipe"
         os.mkfifo(path)

@@ -26,7 +26,7 @@ from sklearn_xc import (
 from sklearn_xc.embedding._model import COMPONENTS
 from sklearn_xc.model_selection import cross_val_score as sparse_cross_val_score
 from sklearn_xc.model_selection import cross_val_topk, cross_validate
-from sklearn_xc.storage import named_classes
+from sklearn_xc.storage import classes
 
 LABEL_TEXTS = [f"{name}s {topic}" for name, topic in zip(NAMES, TOPICS, strict=True)]
 UNTRAINED = {"max_iter": 0, "classifier_max_iter": 0}
@@ -373,7 +373,7 @@ class TestAfterwards:
 
     def test_pickles_and_folders(self, fitted, new, tmp_path, monkeypatch):
         assert_same(pickle.loads(pickle.dumps(fitted)), fitted, new.X)
-        monkeypatch.setitem(named_classes.HOMES, "HashedWords", "text_models")
+        monkeypatch.setitem(classes.MODULES, "HashedWords", "text_models")
         fitted.save(tmp_path / "model")
         again = sklearn_xc.load(tmp_path / "model", verify=True)
         assert_same(again, fitted, new.X)

@@ -19,7 +19,7 @@ from sklearn_xc.embedding._label_means import LabelMeans
 from sklearn_xc.embedding._memory import Budget
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.model_selection import cross_val_score, cross_val_topk
-from sklearn_xc.storage import loops, named_classes
+from sklearn_xc.storage import classes, loops
 from sklearn_xc.storage.checkpoints import Checkpoints
 
 #: What labels say, in words that texts have.
@@ -448,7 +448,7 @@ class TestKept:
 
     @pytest.fixture
     def can_be_saved(self, monkeypatch):
-        monkeypatch.setitem(named_classes.HOMES, "HashedWords", "text_models")
+        monkeypatch.setitem(classes.MODULES, "HashedWords", "text_models")
 
     @pytest.mark.usefixtures("can_be_saved")
     @pytest.mark.parametrize("vectorizer", ["tfidf", None, HashingVectorizer(n_features=32)])

@@ -1,4 +1,4 @@
-"""Writes the saved transformer of a format: ``python make_transformer_golden.py FOLDER``.
+"""Writes the saved transformer of ``golden``: ``python make_transformer_golden.py FOLDER``.
 
 As ``tests/storage/make_golden.py`` does for all that needs no PyTorch.
 """

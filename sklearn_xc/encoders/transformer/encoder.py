@@ -1,5 +1,6 @@
 """An encoder of texts by a pretrained transformer."""
 
+import os
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, Literal
@@ -15,7 +16,12 @@ from sklearn_xc.encoders.transformer import passes
 from sklearn_xc.encoders.transformer.libraries import one_thread, torch
 from sklearn_xc.encoders.transformer.network import Network, token_bytes
 from sklearn_xc.encoders.transformer.passes import Passed, Settings
-from sklearn_xc.encoders.transformer.pretrained import POOLINGS, Pretrained, read_pretrained
+from sklearn_xc.encoders.transformer.pretrained import (
+    POOLINGS,
+    NotSaved,
+    Pretrained,
+    read_pretrained,
+)
 from sklearn_xc.encoders.transformer.stored_vectors import StoredVectors, digest_of
 from sklearn_xc.encoders.transformer.tokens import Tokenizer
 from sklearn_xc.kernels.embedding.residual import multiply_rows
@@ -396,6 +402,21 @@ class TransformerEncoder(BaseEstimator):
         for name in (*_PASSING, "_adds"):  # only what was trained here adds to `cache_dir`
             state.pop(name, None)
         return state
+
+    def folder_state(self) -> dict[str, Any]:
+        """Return the attributes as the folder of a model has them: without foreign objects."""
+        state = self.__getstate__()
+        for name in ("model", "tokenizer"):
+            if not isinstance(state[name], str | os.PathLike | dict | None):
+                state[name] = NotSaved(type(state[name]).__name__)
+        return state
+
+    @classmethod
+    def from_folder_state(cls, state: dict[str, Any]) -> "TransformerEncoder":
+        """Return an encoder made of ``folder_state``."""
+        made = object.__new__(cls)
+        made.__setstate__(state)
+        return made
 
 
 def _require_agreement(

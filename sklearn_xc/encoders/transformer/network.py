@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._declared_state import Choice, Looking, Number, Record, Tested, declares
+from sklearn_xc._declared_state import Choice, Number, Place, Record, Tested, declares
 from sklearn_xc.encoders.transformer.libraries import torch, transformers
 from sklearn_xc.encoders.transformer.pretrained import ACTIVATIONS, BESIDE, POOLINGS, Pretrained
 from sklearn_xc.storage.loops import restore
@@ -50,8 +50,8 @@ def _is_layout(layout: Any, require: Any) -> bool:
 class _Weights(Record):
     """Arrays that are as `layout` says."""
 
-    def check(self, value: Any, place: Looking) -> None:
-        """See `Held`."""
+    def check(self, value: Any, place: Place) -> None:
+        """See `Attribute`."""
         super().check(value, place)
         layout, found = place.owner.layout, _layout_of(value)
         for name in sorted({*layout, *found}):
