@@ -6,30 +6,16 @@ All on a disk whose pages the system holds in memory.
 import shutil
 from pathlib import Path
 
-import numpy as np
-
 import sklearn_xc
 from sklearn_xc import NGAMEEmbeddingXC, OvALinearXC
-from sklearn_xc.weights.tensors import Tensors
 
 from ._common import small_data
-
-
-def with_network(clf):
-    """Return a classifier that holds 8 MB of arrays, as the weights of a network are held."""
-    arrays = np.random.default_rng(0).standard_normal((8, 256, 1024)).astype(np.float32)
-    clf.network_ = Tensors({f"layer.{i}": array for i, array in enumerate(arrays)})
-    return clf
 
 
 def setup_cache():
     X, Y = small_data()
     ova = OvALinearXC().fit(X, Y)
-    return X, Y, {
-        "arrays": ova,  # .npy files
-        "compact": ova.compact(),
-        "network": with_network(OvALinearXC().fit(X, Y)),  # and a .safetensors file
-    }  # fmt: skip
+    return X, Y, {"arrays": ova, "compact": ova.compact()}
 
 
 setup_cache.timeout = 900  # with an empty compiler cache
@@ -38,7 +24,7 @@ setup_cache.timeout = 900  # with an empty compiler cache
 class Folders:
     """Save, open, open and check all, open and answer one row; bytes of the folder."""
 
-    params = ("arrays", "compact", "network")
+    params = ("arrays", "compact")
     param_names = ("kind",)
     rounds, repeat, number, warmup_time = 1, 5, 1, 0
 

@@ -185,8 +185,8 @@ def _fitted(
 
 #: What a fit with checkpoints does beside one without: all of it is in these.
 _PLACES = (
-    (checkpoints, "identity_of"),
-    (checkpoints, "_begun"),
+    (checkpoints, "key_of"),
+    (checkpoints, "opened"),
     (checkpoints.Checkpoints, "put"),
     (checkpoints.Checkpoints, "get"),
     (loops.Loop, "put"),

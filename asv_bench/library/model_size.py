@@ -100,6 +100,7 @@ def _measure(name: str, data: Any, folder: Path, n_rows: int) -> list[dict[str, 
     import sklearn_xc
     from sklearn_xc import OvALinearXC
     from sklearn_xc.metrics import precision_at_k
+    from sklearn_xc.storage.tensors import read_arrays
 
     split = load_set(name, data)
     if not (folder / "float").is_dir():
@@ -124,7 +125,9 @@ def _measure(name: str, data: Any, folder: Path, n_rows: int) -> list[dict[str, 
     rows = []
     for kind in _KINDS:
         size = sum(path.stat().st_size for path in (folder / kind).iterdir())
-        of_weights = sum(path.stat().st_size for path in (folder / kind).glob("weights.*.npy"))
+        (path,) = (folder / kind).glob("arrays-*.safetensors")
+        arrays, _ = read_arrays(path)
+        of_weights = sum(a.nbytes for key, a in arrays.items() if key.startswith("_weights."))
         row = {
             "set": name, "model": kind, "n_labels": Y.shape[1], "mib": size / 2**20,
             "weight_bytes": of_weights / n_weights,
