@@ -24,7 +24,7 @@ _PUBLIC = {
     "TextsWithFeatures": "sklearn_xc._texts_with_features",
     "ThresholdTuner": "sklearn_xc.thresholds",
     "TopKCalibrator": "sklearn_xc.calibration",
-    "load": "sklearn_xc._load",
+    "load": "sklearn_xc.storage.models",
     "show_versions": "sklearn_xc._show_versions",
     "topk": "sklearn_xc._topk",
     "topk_names": "sklearn_xc._topk_names",

@@ -269,11 +269,10 @@ class Holds(Attribute):
             raise MisfitError(f"{place.where}: there must be {self.what}.")
 
 
-class Sequence(Attribute):
-    """A list or tuple of `n` items of some types."""
+class Numbers(Attribute):
+    """A list or tuple of `n` numbers."""
 
-    types: tuple[type, ...]
-    what: str
+    what, types = "numbers", (int, float, np.integer, np.floating)
 
     def __init__(self, n: Length) -> None:
         self.n = n
@@ -281,22 +280,14 @@ class Sequence(Attribute):
     def check(self, value: Any, place: Place) -> None:
         """See `Attribute`."""
         fits = type(value) in (tuple, list) and place.require(self.n, len(value))
-        if not fits or not all(
-            isinstance(one, self.types) and not isinstance(one, bool) for one in value
-        ):
+        if not fits or not all(isinstance(one, self.types) for one in value):
             raise place.misfit(f"{place.resolved(self.n)} {self.what}", value)
 
 
-class Numbers(Sequence):
-    """A list or tuple of `n` numbers."""
+class Texts(Numbers):
+    """A list or tuple of `n` texts."""
 
-    types, what = (int, float, np.integer, np.floating), "numbers"
-
-
-class Texts(Sequence):
-    """A list of `n` texts."""
-
-    types, what = (str,), "texts"
+    what, types = "texts", (str,)
 
 
 class Dtype(Attribute):

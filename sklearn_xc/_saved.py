@@ -15,7 +15,7 @@ _VERSION = "_sklearn_xc_version"
 
 
 class SavedEstimator:
-    """Saves an estimator to a folder, and opens it there."""
+    """Base of estimators that can be saved to a folder."""
 
     def save(self, path: str | os.PathLike[str], *, compact: bool = False) -> None:
         """Save the estimator as a folder that loads fast and without running code.
@@ -47,7 +47,7 @@ class SavedEstimator:
         Notes
         -----
         The folder holds ``meta.json``, which describes the model, and its arrays in one file in the
-        safetensors format. ``python -m sklearn_xc inspect PATH`` shows its contents.
+        safetensors format.
 
         Examples
         --------
@@ -67,50 +67,6 @@ class SavedEstimator:
         from sklearn_xc.storage.models import save_model
 
         save_model(self, path, compact=compact)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Any:
-        """Open a model of this class, as :func:`sklearn_xc.load` does for any class.
-
-        Parameters
-        ----------
-        path : str or PathLike
-            The folder.
-        verify : bool, default=False
-            Whether to compare all arrays with their checksum.
-
-        Returns
-        -------
-        estimator
-
-        Raises
-        ------
-        SavedModelError
-            If the folder holds no model, or a damaged one.
-        TypeError
-            If it holds a model of another class.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import numpy as np
-        >>> from sklearn_xc import OvALinearXC
-        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
-        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     OvALinearXC(label_names=["soup", "bread"]).fit(X, Y).save(folder)
-        ...     OvALinearXC.load(folder).classes_.tolist()
-        ['soup', 'bread']
-        """
-        from sklearn_xc.storage.models import load_model
-
-        model = load_model(path, verify=verify)
-        if not isinstance(model, cls):
-            raise TypeError(
-                f"{os.fspath(path)}: holds {type(model).__name__}, not {cls.__name__}. "
-                "sklearn_xc.load opens either."
-            )
-        return model
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)

@@ -24,7 +24,7 @@ FOUNDATIONS = {
     "_clone_fits", "_containers", "_data", "_declared_state", "_distinct", "_explanation",
     "_explanation_inside", "_folds", "_frequency_groups", "_given_vectors", "_held_out",
     "_label_changes", "_label_features", "_some_labels",
-    "_label_names", "_load", "_made_features", "_name_lists", "_near_names", "_new_classes",
+    "_label_names", "_made_features", "_name_lists", "_near_names", "_new_classes",
     "_objective", "_out_of_fold", "_parts", "_pruning_notes", "_row_pieces",
     "_saved", "_scored_pairs", "_seeds", "_shared_memory", "_show_versions", "_sklearn",
     "_sparse_input", "_state", "_texts_with_features", "_topk", "_topk_names", "_wrapped",

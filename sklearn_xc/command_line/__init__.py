@@ -1,6 +1,6 @@
 """From a table to a model, and from a model to tags, without a line of Python.
 
-``python -m sklearn_xc fit | tag | evaluate | inspect | verify | compile``, which is also installed
+``python -m sklearn_xc fit | tag | evaluate | compile``, which is also installed
 as ``sklearn-xc``::
 
     arguments.py                what may be said on the command line
@@ -12,7 +12,6 @@ as ``sklearn-xc``::
         +-- tag.py              a model and a table to a table with labels      tagged_tables.py,
         |                                                 allowed_names.py
         +-- evaluate.py         a model and a labelled table to numbers         quality.py
-        +-- model_reports.py    what a model is, and whether it is whole
         +-- compile_kernels.py  the inner loops, compiled beforehand
         |
     model_files.py              models on disk

@@ -29,10 +29,6 @@ def make_parser(program: str) -> argparse.ArgumentParser:
     _add_fit(commands)
     _add_tag(commands)
     _add_evaluate(commands)
-    _add_report(commands, "inspect", "tell what a model is, without loading it", _run_inspect)
-    _add_report(
-        commands, "verify", "read all of a model, and tell whether it is whole", _run_verify
-    )
     _add_compile(commands)
     return parser
 
@@ -152,13 +148,6 @@ def _add_evaluate(commands: Any) -> None:
     _add_common(command)
 
 
-def _add_report(commands: Any, name: str, what: str, run: Any) -> None:
-    command = commands.add_parser(name, help=what)
-    command.set_defaults(run=run)
-    command.add_argument("model", metavar="MODEL", help="from fit, or saved in Python")
-    _add_printing(command)
-
-
 def _add_compile(commands: Any) -> None:
     command = commands.add_parser(
         "compile", help="compile the inner loops beforehand, such as when an image is made"
@@ -216,18 +205,6 @@ def _run_evaluate(options: Any) -> None:
     from sklearn_xc.command_line.evaluate import evaluate
 
     evaluate(options)
-
-
-def _run_inspect(options: Any) -> None:
-    from sklearn_xc.command_line.model_reports import inspect
-
-    inspect(options)
-
-
-def _run_verify(options: Any) -> None:
-    from sklearn_xc.command_line.model_reports import verify
-
-    verify(options)
 
 
 def _run_compile(options: Any) -> None:

@@ -13,7 +13,6 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -90,10 +89,10 @@ def _named_file(folder: Path) -> str | None:
 def _sweep(folder: Path, gone: set[str | None], named: str | None) -> None:
     """Remove files of this save that are not the model's, and what an interrupted one left."""
     for entry in os.scandir(folder):
-        is_old = entry.stat().st_mtime < time.time() - _OLD
-        is_left = is_old and entry.name not in (META, named) and _OURS.fullmatch(entry.name)
-        if entry.name in gone or is_left:
-            with suppress(OSError):
+        with suppress(OSError):
+            is_old = entry.stat().st_mtime < time.time() - _OLD
+            is_left = is_old and entry.name not in (META, named) and _OURS.fullmatch(entry.name)
+            if entry.name in gone or is_left:
                 os.unlink(entry)
 
 
@@ -126,8 +125,53 @@ def check_folder(path: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def load_model(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
-    """Open a model that :func:`save_model` wrote; see :func:`sklearn_xc.load`."""
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
+    """Open a model that an estimator's ``save`` wrote, without running code from it.
+
+    Arrays are memory maps of the file, which processes share: they are read when they are used.
+    ``meta.json``, shapes, dtypes and indices are checked on opening. The folder may be read-only.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The folder.
+    verify : bool, default=False
+        Whether to read all arrays now, and compare them with their checksum.
+
+    Returns
+    -------
+    estimator
+        The fitted estimator, as it was saved. Its predictions are bit-for-bit the same, and it can
+        be fitted further.
+
+    Raises
+    ------
+    SavedModelError
+        If the folder holds no model, a damaged one, one of another format, or anything that a model
+        may not hold.
+    FileNotFoundError
+        If there is no such folder.
+
+    Notes
+    -----
+    Do not change the files of a model that is open. Save over it instead, which leaves open models
+    intact.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sklearn_xc
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> X, Y = make_xc_classification(n_samples=100, n_labels=10, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sklearn_xc.OvALinearXC(C=2.0).fit(X, Y).save(folder)
+    ...     model = sklearn_xc.load(folder)
+    ...     labels, scores = model.predict_topk(X[:2], k=2)
+    >>> model
+    OvALinearXC(C=2.0)
+    >>> labels.shape
+    (2, 2)
+    """
     folder = Path(os.path.abspath(os.fspath(path)))
     while True:
         meta = read_meta(folder)
@@ -189,15 +233,20 @@ def read_meta(folder: Path) -> dict[str, Any]:
             meta = json.loads(stream.read())
         sha256, arrays = meta.pop("sha256"), meta["arrays"]
         is_ours = meta["what"] == _WHAT and type(meta["versions"]) is dict
-        is_whole = sha256 == _digest(meta) and type(arrays["sha256"]) is str
+        is_whole = is_ours and sha256 == _digest(meta) and type(arrays["sha256"]) is str
         is_whole = is_whole and bool(_ARRAYS.fullmatch(arrays["file"]))
     except FileNotFoundError:
-        raise SavedModelError(_why_no_model(folder)) from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, SavedModelError):
-            raise
-        is_ours = is_whole = False
-    if not is_ours or not is_whole:
+        if not folder.exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder)) from None
+        raise SavedModelError(
+            f"{folder}: holds no model, which is a folder with a {META}. Files of joblib.dump and "
+            "pickle are loaded by joblib.load and pickle.load."
+        ) from None
+    except SavedModelError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        is_whole = False
+    if not is_whole:
         raise SavedModelError(f"{path}: is damaged, or was not written by sklearn_xc.")
     if meta["format"] != FORMAT:
         raise SavedModelError(
@@ -206,46 +255,3 @@ def read_meta(folder: Path) -> dict[str, Any]:
             f"which reads format {FORMAT}. Load it with that version, or upgrade this one."
         )
     return meta  # type: ignore[no-any-return]
-
-
-def _why_no_model(folder: Path) -> str:
-    if folder.is_file():
-        return (
-            f"{folder}: is a file, a saved model is a folder. Was it written by joblib.dump or "
-            "pickle? These are loaded by joblib.load and pickle.load."
-        )
-    if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
-    return f"{folder}: holds no model: there is no {META} in it."
-
-
-def describe_model(path: str | os.PathLike[str]) -> list[str]:
-    """Return lines that say what a folder holds: estimators, and arrays by size."""
-    folder = Path(os.fspath(path))
-    meta = read_meta(folder)
-    arrays, _ = read_arrays(folder / meta["arrays"]["file"])
-    size = sum(entry.stat().st_size for entry in os.scandir(folder))
-    packages = ", ".join(f"{name} {version}" for name, version in meta["versions"].items())
-    lines = [f"{folder}: format {meta['format']}, {size:,} bytes", f"saved by {packages}", ""]
-    lines += [*_estimators(meta["model"], "", 0), ""]
-    for name, array in sorted(arrays.items(), key=lambda item: -item[1].nbytes):
-        lines.append(f"{name}  {array.dtype}  {array.shape}  {array.nbytes:,} bytes")
-    return lines
-
-
-def _estimators(node: Any, name: str, depth: int) -> Iterator[str]:
-    """Yield a line for each object in a node, with its plain attributes."""
-    if type(node) is list:
-        for i, one in enumerate(node):
-            yield from _estimators(one, f"{name}.{i}", depth)
-    elif type(node) is dict and "object" in node:
-        plain = {
-            key: value for key, value in node["state"].items() if not isinstance(value, dict | list)
-        }
-        given = ", ".join(f"{key}={value!r:.40}" for key, value in plain.items() if key[:1] != "_")
-        yield f"{'  ' * depth}{name}{': ' if name else ''}{node['object']}({given})"
-        for key, one in node["state"].items():
-            yield from _estimators(one, key, depth + 1)
-    elif type(node) is dict:
-        for one in node.values():
-            yield from _estimators(one, name, depth)

@@ -15,9 +15,15 @@ from sklearn_xc._declared_state import Array, Dtype, Record, Shape, declares
 from sklearn_xc.kernels.prediction.topk import score_rows, topk_rows
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.weights.by_feature import WeightsByFeature, arrange_by_feature, only_labels
+from sklearn_xc.weights.by_feature import (
+    StoredWeights,
+    WeightsByFeature,
+    arrange_by_feature,
+    as_stored,
+    only_labels,
+    reach_of,
+)
 from sklearn_xc.weights.compact import CompactWeights, HeldCompact, compact
-from sklearn_xc.weights.stored import StoredWeights, as_stored, reach_of
 
 #: Rows of X scored by one task.
 ROWS_PER_TASK = 256

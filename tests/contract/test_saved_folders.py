@@ -69,7 +69,7 @@ def test_an_opened_model_can_be_fitted_anew(tmp_path):
 def test_texts_and_names(tmp_path):
     model = TextClassifierXC().fit(TEXTS, NAMES)
     model.save(tmp_path / "model")
-    again = TextClassifierXC.load(tmp_path / "model")
+    again = sklearn_xc.load(tmp_path / "model")
     assert again.predict(TEXTS) == model.predict(TEXTS)
     assert again.vectorizer_.vocabulary_ == model.vectorizer_.vocabulary_
     for one, other in zip(again.predict_topk(TEXTS), model.predict_topk(TEXTS), strict=True):

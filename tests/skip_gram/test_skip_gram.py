@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
+import sklearn_xc
 from sklearn_xc import DecompMIPSSkipGram, load
 from sklearn_xc.exceptions import DataFormatError, MemoryBudgetError, SavedModelError
 from sklearn_xc.gradients import MessagePassing, SearchedGradient
@@ -177,7 +178,7 @@ class TestSameBytes:
         joblib.dump(fitted, tmp_path / "dumped")
         for model in (
             load(tmp_path / "model"),
-            DecompMIPSSkipGram.load(tmp_path / "model", verify=True),
+            sklearn_xc.load(tmp_path / "model", verify=True),
             pickle.loads(pickle.dumps(fitted)),
             joblib.load(tmp_path / "dumped"),
         ):

@@ -13,8 +13,7 @@ from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.linear import assembly
 from sklearn_xc.parallel.spill import empty_in_file, is_in_file
 from sklearn_xc.weights import transposition
-from sklearn_xc.weights.by_feature import arrange_by_feature
-from sklearn_xc.weights.stored import reach_of
+from sklearn_xc.weights.by_feature import arrange_by_feature, reach_of
 
 
 def in_files(coef):
