@@ -30,6 +30,10 @@ EXPERIMENTS = {
         "one_vs_all.optimum",
         "distance from LIBLINEAR's optimum, and precision beside it, for 50 labels",
     ),
+    "warm_start": (
+        "one_vs_all.warm_start",
+        "fits that start at the weights of an earlier one",
+    ),
     "accuracy": (
         "one_vs_all.accuracy",
         "precision, nDCG and propensity-scored precision beside DiSMEC++",

@@ -13,7 +13,7 @@ from sklearn_xc.kernels.compiling.jit import FASTMATH
 from sklearn_xc.kernels.one_vs_all.newton_direction import direction_functions
 from sklearn_xc.kernels.one_vs_all.screen import round_points, screen_kernel
 from sklearn_xc.kernels.rows import csr_rows
-from sklearn_xc.solvers.layouts import rounded
+from sklearn_xc.solvers.problem import rounded
 
 from ._common import N_FEATURES, N_SAMPLES, made_data
 

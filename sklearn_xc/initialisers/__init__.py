@@ -1,4 +1,4 @@
-"""Start vectors of one-vs-all training, one file each.
+"""Start vectors of one-vs-all training.
 
 An initialiser is a small object with its parameters, and two methods:
 
@@ -16,13 +16,11 @@ To add one, write its file and give it a line in ``INITIALISERS``; the parameter
 read that table. ``OvALinearXC(init=...)`` takes a name or an object.
 """
 
-from sklearn_xc.initialisers.bias import Bias
+from sklearn_xc.initialisers.constant import Bias, Zero
 from sklearn_xc.initialisers.given import Given
 from sklearn_xc.initialisers.msi import MeanSeparating
-from sklearn_xc.initialisers.ovap import OneVsAllPrimal
-from sklearn_xc.initialisers.ovap_plus_plus import OneVsAllPrimalPlusPlus
+from sklearn_xc.initialisers.ovap import OneVsAllPrimal, OneVsAllPrimalPlusPlus
 from sklearn_xc.initialisers.protocol import Initialiser
-from sklearn_xc.initialisers.zero import Zero
 
 __all__ = [
     "INITIALISERS",

@@ -129,9 +129,12 @@ class MeanSeparating(Initialiser):
 
 
 def _between_two_means(
-    problem: OneVsAllProblem, label: int, positive_sum: np.ndarray, positive_weight: float,
+    problem: OneVsAllProblem,
+    label: int,
+    positive_sum: np.ndarray,
+    positive_weight: float,
     prepared: tuple[np.ndarray, float, float],
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Return the smallest vector with the scores of the minimum for the two means, but limited."""
     xbar, xx, total = prepared
     negative_weight = max(total - positive_weight, 0.0)

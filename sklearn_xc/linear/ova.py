@@ -1,8 +1,6 @@
 """One-vs-all linear classification for very many labels."""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any
@@ -20,29 +18,25 @@ from sklearn_xc._new_classes import are_names, with_new_names
 from sklearn_xc._sklearn import Interval, Options, StrOptions, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
-from sklearn_xc.linear.all_rows import drop_weightless
-from sklearn_xc.linear.assembly import assemble_weights
-from sklearn_xc.linear.checkpoints import FitStore, fit_store
-from sklearn_xc.linear.facts import Facts
-from sklearn_xc.linear.label_sets import joined, taken
-from sklearn_xc.linear.memory import room_for_weights
-from sklearn_xc.linear.probabilities import LogisticModel
-from sklearn_xc.linear.problem import build_problem, check_init, loss_of
+from sklearn_xc.linear.checkpoints import BlockStore, block_store
+from sklearn_xc.linear.model import LinearModel
+from sklearn_xc.linear.problem import build_problem, check_init, loss_of, room_for_weights
 from sklearn_xc.linear.report import fit_report, stacked, warn_of_fit
-from sklearn_xc.linear.training import solve_all
-from sklearn_xc.losses import LOSSES, MarginLoss
+from sklearn_xc.linear.training import as_csr, assemble_weights, empty_weights, solve_all
+from sklearn_xc.linear.warm_start import FittedWeights
+from sklearn_xc.losses import LOSSES, Logistic, MarginLoss
 from sklearn_xc.parallel.engines import Engine, engine_at_work
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.solvers.newton_cg import BlockSolution
-from sklearn_xc.solvers.pruning import SampleScores, sum_up
+from sklearn_xc.solvers.problem import constant_scores
 from sklearn_xc.weights.label_weights import LabelWeights
 
-#: From the caller of ``fit`` to what warns: two decorators, fit and ``_warn`` are between.
-_STACKLEVEL = 6
+#: From the caller of ``fit`` to a function that it calls: fit and its two decorators are between.
+_STACKLEVEL = 5
 
 
 @declares()
-class OvALinearXC(LogisticModel):
+class OvALinearXC(LinearModel):
     """One-vs-all linear classifier, exact for each of very many labels.
 
     For every label j, with y in {-1, +1}, minimises over w and b::
@@ -87,10 +81,13 @@ class OvALinearXC(LogisticModel):
         mean frequency of labels divided by the label's own; "propensity" is the inverse propensity
         [2]_, for data where positives are missing. With two classes, a dict and "balanced" also
         weight the first.
-    negative_weight : float or array of shape (n_labels,), default=None
-        Factors on the loss of each label's negatives; None means 1.
     prune : float, default=0.01
         Weights of smaller magnitude are set to zero after training; the intercept never is.
+    warm_start : bool, default=False
+        Whether a further ``fit`` starts at the weights of the last one, which saves Newton steps if
+        most instances are the same. Labels are matched by their names in ``classes_``, features by
+        their names or, without names, by position if they are as many as before. Labels that are
+        new, or whose positives mostly are, start at `init`. The optimum does not change.
     label_names : array-like of shape (n_labels,), default=None
         Names of the columns of an indicator y, strings or integers, which become ``classes_``.
         None takes the column names of a data frame, otherwise the column numbers.
@@ -136,10 +133,7 @@ class OvALinearXC(LogisticModel):
         "max_iter" or "stalled" (at the precision of the dtype); ``objective``, ``gradient_norm``
         and ``suboptimality``, an upper bound on the objective's distance from the minimum, all in
         float64 at the weights before pruning; ``gradient_tolerance``, the stopping rule's right
-        side; ``pruning_increase``, what pruning adds to the objective; ``distance``, an upper
-        bound on the norm of the difference between the kept weights and the optimum;
-        ``positive_cost`` and ``negative_cost``, the weights of the loss, C included; ``seconds``,
-        an estimate.
+        side; ``pruning_increase``, what pruning adds to the objective; ``seconds``, an estimate.
         ``pandas.DataFrame(clf.fit_report_)`` shows it as a table.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -179,9 +173,6 @@ class OvALinearXC(LogisticModel):
     array([0.7, 0.4])
     """
 
-    #: Labels of the same model that other calls train.
-    _n_beside = 0
-
     _parameter_constraints: dict = {  # noqa: RUF012
         "C": [Interval(Real, 0, None, closed="neither"), None],
         "loss": [StrOptions(set(LOSSES)), MarginLoss],
@@ -197,8 +188,8 @@ class OvALinearXC(LogisticModel):
             "array-like",
             None,
         ],
-        "negative_weight": [Interval(Real, 0, None, closed="neither"), "array-like", None],
         "prune": [Interval(Real, 0, None, closed="left")],
+        "warm_start": ["boolean"],
         "label_names": ["array-like", None],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
@@ -219,8 +210,8 @@ class OvALinearXC(LogisticModel):
         fit_intercept=True,
         regularize_intercept=True,
         class_weight=None,
-        negative_weight=None,
         prune=0.01,
+        warm_start=False,
         label_names=None,
         top_k=100,
         max_memory=None,
@@ -237,8 +228,8 @@ class OvALinearXC(LogisticModel):
         self.fit_intercept = fit_intercept
         self.regularize_intercept = regularize_intercept
         self.class_weight = class_weight
-        self.negative_weight = negative_weight
         self.prune = prune
+        self.warm_start = warm_start
         self.label_names = label_names
         self.top_k = top_k
         self.max_memory = max_memory
@@ -283,33 +274,94 @@ class OvALinearXC(LogisticModel):
         ConvergenceWarning
             If the training of labels ended before their stopping rule held.
         PruningWarning
-            If pruning notably lowered precision@1, precision@5 or the F1 of what ``predict``
-            returns on a sample of the training instances.
+            If pruning raised the sum of all objectives by more than 20%.
         UnseenLabelWarning
             If labels have no training instance.
         """
-        with self._first_fit(X, y, sample_weight):
-            self._warn()
-            self._warn_of_unseen()
-        return self
-
-    @contextmanager
-    def _first_fit(self, X: Any, y: Any, sample_weight: Any) -> Iterator[None]:
-        fit = Fit(self, X, y, sample_weight)
+        previous = None
+        if self.warm_start and hasattr(self, "_weights"):
+            previous = FittedWeights(self)
+        progress = Fit(self, X, y, sample_weight)
         instances = check_training_instances(self, X)
         targets = check_targets(self, y, instances.shape[0])
         weight = check_weights(self, sample_weight, instances.shape[0])
-        with fit_store(self, instances, targets, weight) as store:
-            self._train(instances, targets, weight, self._fitted_cost, fit, store)
-            fit.end()
-            yield
+        start = None if previous is None else previous.arrays
+        with block_store(self, instances, targets, weight, start=start) as store:
+            self._train(instances, targets, weight, self._fitted_cost, progress, store, previous)
+            progress.end()
+        warn_of_fit(self, _STACKLEVEL)
+        self._warn_of_unseen()
+        return self
+
+    def _train(
+        self,
+        instances: CsrRows | DenseRows,
+        targets: Targets,
+        weight: np.ndarray | None,
+        C: float,
+        progress: Fit,
+        store: BlockStore | None,
+        previous: FittedWeights | None = None,
+    ) -> None:
+        """Solve all problems and set the fitted attributes."""
+        self._keep_targets(targets)
+        self._count_instances(targets, np.ones(instances.shape[0]) if weight is None else weight)
+        problem = build_problem(self, C, *_drop_weightless(instances, targets, weight))
+        initialiser = check_init(self, problem)
+        if previous is not None:
+            initialiser = previous.initialiser(self, initialiser, problem)
+        solutions, row_of_label = solve_all(
+            problem,
+            initialiser,
+            max_memory=self._allowed_bytes(),
+            n_jobs=self.n_jobs,
+            engine=self._engine(),
+            fit=progress,
+            store=store,
+        )
+        room = room_for_weights(problem, self._allowed_bytes())
+        prior = constant_scores(problem)
+        del problem, initialiser  # copies of X make room for the model
+        self._set_solutions(solutions[0], row_of_label, prior, room)
+
+    def _set_solutions(
+        self,
+        solutions: list[BlockSolution],
+        row_of_label: np.ndarray,
+        prior: np.ndarray,
+        room: int | None,
+    ) -> None:
+        """Set the report and the weights; weights of more bytes than `room` go to files."""
+        is_bounded = self.regularize_intercept or not self.fit_intercept
+        self.fit_report_ = fit_report(solutions, row_of_label, is_bounded)
+        self.n_iter_ = self.fit_report_["n_iter"]
+        self._is_logistic = type(loss_of(self)) is Logistic
+        intercept, owner = stacked(solutions, row_of_label, "intercepts"), type(self).__name__
+        coef = assemble_weights(solutions, row_of_label, self.n_features_in_, room, owner)
+        unseen = () if self._is_binary else self._unseen_labels
+        self._weights = LabelWeights(coef, intercept, prior, unseen)
+
+    def _engine(self) -> Engine:
+        """Return where blocks of labels are solved; a limit of memory leaves no room for copies."""
+        may_copy, is_verbose = self.max_memory is None, bool(self.verbose)
+        return engine_at_work(self.numa, self.n_jobs, may_copy=may_copy, is_verbose=is_verbose)
+
+    @property
+    def _fitted_cost(self) -> float:
+        """C, or the default of the loss."""
+        return float(loss_of(self).default_cost if self.C is None else self.C)
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
     def add_labels(
-        self, X: Any = None, y: Any = None, *, label_features: Any = None, classes: Any = None,
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        label_features: Any = None,
+        classes: Any = None,
         sample_weight: Any = None,
-    ) -> "OvALinearXC":  # fmt: skip
+    ) -> "OvALinearXC":
         """Train further labels; nothing about the existing ones changes.
 
         Training some labels and adding others, on the same instances, gives the same as training
@@ -391,90 +443,77 @@ class OvALinearXC(LogisticModel):
         every = with_new_names(f"{who}.add_labels", self.classes_, names, np.shape(y)[1])
         new = with_cost(self, self._fitted_cost)
         new.set_params(label_names=every[n_old:], checkpoint_dir=None)
-        new._n_beside = n_old
         if isinstance(new.class_weight, dict):
             of_new = set(every[n_old:].tolist())
             new.class_weight = {k: one for k, one in new.class_weight.items() if k in of_new}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they come from here
-            new.fit(as_given(instances), y, sample_weight)
-        self.__dict__.update(joined([self, new], self._allowed_bytes()))
+            new.fit(_as_given(instances), y, sample_weight)
+        self._append(new)
         self.classes_ = every
         self.n_samples_fit_ = max(self.n_samples_fit_, new.n_samples_fit_)
         self._unseen_labels = self._find_unseen()
         self._weights.unseen = self._unseen_labels
-        new._warn()
+        warn_of_fit(new, _STACKLEVEL)
         new._warn_of_unseen()
         return self
 
-    @property
-    def _fitted_cost(self) -> float:
-        """The C of the model."""
-        return float(loss_of(self).default_cost if self.C is None else self.C)
+    def _append(self, other: "OvALinearXC") -> None:
+        """Append the labels of another model of the same features."""
+        report = {
+            name: np.concatenate([column, other.fit_report_[name]])
+            for name, column in self.fit_report_.items()
+        }
+        own, new = self._weights, other._weights
+        coefs = own.coef, new.coef
+        n_own, n = coefs[0].nnz, coefs[0].nnz + coefs[1].nnz
+        indices, values = empty_weights(n, coefs[0].dtype, self._allowed_bytes(), "OvALinearXC")
+        for coef, place in zip(coefs, (slice(n_own), slice(n_own, None)), strict=True):
+            indices[place], values[place] = coef.indices, coef.data
+        ends = coefs[1].indptr[1:].astype(np.int64) + n_own
+        indptr = np.concatenate([coefs[0].indptr.astype(np.int64), ends])
+        self.label_counts_ = np.concatenate([self.label_counts_, other.label_counts_])
+        self.fit_report_, self.n_iter_ = report, report["n_iter"]
+        self._weights = LabelWeights(
+            as_csr(values, indices, indptr, (len(indptr) - 1, coefs[0].shape[1])),
+            np.concatenate([own.intercept, new.intercept]),
+            np.concatenate([own.prior, new.prior]),
+        )
 
     def _take_labels(self, places: np.ndarray) -> None:
-        self.__dict__.update(taken(self, places))
-
-    def _train(
-        self, instances: CsrRows | DenseRows, targets: Targets, weight: np.ndarray | None, C: float,
-        fit: Fit, store: FitStore | None,
-    ) -> None:  # fmt: skip
-        """Set the fitted attributes; what there is to warn of, they tell."""
-        self._keep_targets(targets)
-        self._count_instances(targets, np.ones(instances.shape[0]) if weight is None else weight)
-        problem = build_problem(self, C, *drop_weightless(instances, targets, weight))
-        initialiser = check_init(self, problem)
-        blocks = None if store is None else store.blocks()
-        found = solve_all(
-            problem,
-            initialiser,
-            self._allowed_bytes(),
-            self.n_jobs,
-            self._engine(),
-            fit,
-            blocks,
-        )
-        facts = Facts.of(problem, room_for_weights(problem, self._allowed_bytes()))
-        del problem, initialiser  # copies of X make room for the model
-        self._keep(facts, *found)
-
-    def _engine(self) -> Engine:
-        """Return where blocks of labels are solved; a limit of memory leaves no room for copies."""
-        may_copy, is_verbose = self.max_memory is None, bool(self.verbose)
-        return engine_at_work(self.numa, self.n_jobs, may_copy=may_copy, is_verbose=is_verbose)
-
-    def _keep(
-        self,
-        facts: Facts,
-        solutions: list[BlockSolution],
-        row_of_label: np.ndarray,
-        sample: SampleScores | None,
-    ) -> None:
-        """Set the fitted attributes that follow from solutions."""
-        self.fit_report_ = fit_report(solutions, row_of_label, facts.is_bounded, facts.costs)
+        weights, place = self._weights, np.full(len(self.classes_), -1)
+        place[places] = np.arange(len(places))
+        unseen = place[self._unseen_labels]
+        self._unseen_labels = np.sort(unseen[unseen >= 0])
+        self.classes_, self.label_counts_ = self.classes_[places], self.label_counts_[places]
+        self.fit_report_ = {name: column[places] for name, column in self.fit_report_.items()}
         self.n_iter_ = self.fit_report_["n_iter"]
-        self._is_logistic = facts.is_logistic
-        self._pruning_cost = None if sample is None else sum_up(sample)
-        intercepts = stacked(solutions, row_of_label, "intercepts")
+        # A compact model does not stay compact: it is rounded by the largest weights of all labels.
         self._weights = LabelWeights(
-            assemble_weights(solutions, row_of_label, facts.n_features, facts.room, facts.owner),
-            intercepts,
-            facts.prior,
-            () if self._is_binary else self._unseen_labels,
+            weights.coef[places],
+            weights.intercept[places],
+            None if weights.prior is None else weights.prior[places],
+            self._unseen_labels,
         )
 
-    def _warn(self) -> None:
-        """Warn of what went less than well. For ``fit`` itself to call."""
-        warn_of_fit(self, _STACKLEVEL)
+
+def _drop_weightless(
+    instances: CsrRows | DenseRows, targets: Targets, weight: np.ndarray | None
+) -> tuple[CsrRows | DenseRows, Targets, np.ndarray | None]:
+    """Return the training data without instances of weight 0."""
+    if weight is None or weight.all():
+        return instances, targets, weight
+    kept = weight > 0
+    return instances.take(np.flatnonzero(kept)), targets.take(kept), weight[kept]
 
 
 def with_cost(estimator: Any, C: float) -> OvALinearXC:
-    """Return an unfitted classifier of all labels for one C, with the other parameters of one."""
-    shared = set(OvALinearXC._get_param_names()) - {"C"}
+    """Return an unfitted classifier for one C, with the other parameters of an estimator."""
+    shared = set(OvALinearXC._get_param_names()) - {"C", "warm_start"}
     return OvALinearXC(C, **{name: getattr(estimator, name) for name in shared})
 
 
-def as_given(instances: CsrRows | DenseRows) -> Any:
+def _as_given(instances: CsrRows | DenseRows) -> Any:
     """Return checked instances as an X that ``fit`` takes."""
     if isinstance(instances, DenseRows):
         return instances.values

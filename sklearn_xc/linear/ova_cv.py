@@ -1,8 +1,7 @@
 """One-vs-all linear classification with C chosen by cross-validation."""
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -24,12 +23,11 @@ from sklearn_xc._out_of_fold import RoutesFit
 from sklearn_xc._sklearn import Interval, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.exceptions import ConvergenceWarning, GridEdgeWarning
-from sklearn_xc.linear.checkpoints import fit_store
-from sklearn_xc.linear.fold_scores import FoldScores, with_rows
-from sklearn_xc.linear.ova import OvALinearXC
+from sklearn_xc.linear.c_search import FoldScorer, check_scoring, search, with_rows
+from sklearn_xc.linear.checkpoints import block_store
+from sklearn_xc.linear.ova import _STACKLEVEL, OvALinearXC
 from sklearn_xc.linear.problem import loss_of
-from sklearn_xc.linear.race import Race
-from sklearn_xc.linear.scoring import check_scoring
+from sklearn_xc.linear.report import warn_of_fit
 from sklearn_xc.losses import MarginLoss
 from sklearn_xc.parallel.progress import Fit
 
@@ -39,18 +37,19 @@ GRID = (-1.5, 1.0)
 #: So many powers of ten beyond either end it may go on, where the best value lies there.
 MARGIN = 1.0
 _STRATIFIED = (
-    RepeatedStratifiedKFold, StratifiedGroupKFold, StratifiedKFold, StratifiedShuffleSplit,
-)  # fmt: skip
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
 
 
 class OvALinearXCCV(RoutesFit, OvALinearXC):
     """One-vs-all linear classifier that chooses C by cross-validation.
 
     An :class:`OvALinearXC` whose ``fit`` scores values of C on held-out rows, then trains on all
-    rows with the best one. A race over the folds drops values that have clearly fallen behind: ten
-    values and five folds cost as much as four to eight fits, or up to eighteen if there are
-    thousands of rare labels. In each fold, a label is solved for one C after another, each time
-    starting from an extrapolation of its last two solutions.
+    rows with the best one. Fewer values are scored on each further fold. In each fold, a label is
+    solved for one C after another, starting from an extrapolation of its last two solutions.
 
     Parameters
     ----------
@@ -70,10 +69,10 @@ class OvALinearXCCV(RoutesFit, OvALinearXC):
         A name that :func:`sklearn_xc.metrics.get_scorer` knows, or a scorer that returns a number.
         Larger is better; ties go to the smallest C.
     exhaustive : bool, default=False
-        Whether to score every C on every fold. Otherwise a race decides (see Notes). Use True to
+        Whether to score every C on every fold. Otherwise values drop out (see Notes). Use True to
         get the whole table, and for folds that are not alike, such as those of a time series.
     loss, init, tol, max_iter, fit_intercept, regularize_intercept, class_weight, \
-negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
+prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
             checkpoint_dir
         As in :class:`OvALinearXC`. `init` starts the largest C of each fold, and the final fit.
         With ``tol=None``, the fits to the folds are certified to be within 3% of their optimum,
@@ -115,23 +114,15 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
     A label without positives among a fold's training rows is solved as in :class:`OvALinearXC`.
     `sample_weight` is passed to the fits, and to the scorer if it takes weights.
 
-    The race: the first fold begins with four tenths of the grid, below its middle, and extends to
-    either side while the value at the edge is the best, or, at the lower edge, at most one
-    standard error behind the best. Later folds extend only if the value at the edge is the best;
-    new values catch up on the earlier folds. After each fold, values that are 2.5 standard errors
-    behind the best, by paired differences of all rows scored so far, drop out; so do the worst of
-    the others if there are too many: of ten values, at most 4, 3 and 1 stay after the first three
-    of five folds. The race ends when one value is left. For scorers other than those of
-    :mod:`sklearn_xc.metrics`, nothing is known about single rows: all values are scored on the
-    first two folds, and after f of F folds the best of them go on, a share of ``1 - f / F``. C may
-    then differ from that of ``exhaustive=True`` where scores differ by no more than their noise,
-    as it does from seed to seed.
+    The search: the first fold begins with four tenths of the grid, below its middle, and extends to
+    larger values while the largest is the best, and to smaller ones while the smallest is at most
+    0.5% behind the best. The best 3, 2 and 1 values stay after the first three of five folds (1 + 4
+    (1 - f / F)^2 after f of F); the search ends when one is left. C may differ from that of
+    ``exhaustive=True`` where scores differ by no more than their noise.
 
     Memory, in addition to that of :class:`OvALinearXC`: the pruned weights for the Cs of one fold,
-    a number for each held-out row and C in the race, and for each thread four times the weights of
-    128 labels before pruning, which `max_memory` covers. On the first fold, the weights of all
-    labels before pruning are kept for smaller Cs if they take at most 256 MB and a quarter of
-    `max_memory`.
+    and for each thread four times the weights of 128 labels before pruning, which `max_memory`
+    covers.
 
     Examples
     --------
@@ -151,7 +142,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
         **{
             name: constraint
             for name, constraint in OvALinearXC._parameter_constraints.items()
-            if name != "C"
+            if name not in {"C", "warm_start"}
         },
         "Cs": [Interval(Integral, 1, 10_000, closed="both"), "array-like"],
         "cv": ["cv_object"],
@@ -174,7 +165,6 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
         fit_intercept=True,
         regularize_intercept=True,
         class_weight=None,
-        negative_weight=None,
         prune=0.01,
         label_names=None,
         top_k=100,
@@ -196,7 +186,6 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
         self.fit_intercept = fit_intercept
         self.regularize_intercept = regularize_intercept
         self.class_weight = class_weight
-        self.negative_weight = negative_weight
         self.prune = prune
         self.label_names = label_names
         self.top_k = top_k
@@ -206,6 +195,9 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
         self.random_state = random_state
         self.verbose = verbose
         self.checkpoint_dir = checkpoint_dir
+
+    #: Each fold starts from scratch, and so does the final fit.
+    warm_start = False
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -249,39 +241,30 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
             For the final fit, as in :class:`OvALinearXC`.
         """
         of_split = self._routed(sample_weight, fit_params).cv.split
-        with self._first_fit(X, y, sample_weight, of_split=of_split):
-            self._warn()
-            self._warn_of_unseen()
-        return self
-
-    def _routed_parts(self) -> dict[str, Any]:
-        return {}
-
-    @contextmanager
-    def _first_fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        of_split: Mapping[str, Any] | None = None,
-    ) -> Iterator[None]:
         instances = check_training_instances(self, X)
         targets = check_targets(self, y, instances.shape[0])
         weight = check_weights(self, sample_weight, instances.shape[0])
         Cs, grid = self._check_grid()
         scorer = check_scoring(self.scoring)
-        folds = self._split(X, y, targets, of_split or {})
+        folds = self._split(X, y, targets, of_split)
         for fold, (train, test) in enumerate(folds):
             _check_fold_weight(weight, train, f"training rows of fold {fold}")
             _check_fold_weight(weight, test, f"test rows of fold {fold}")
-        fit = Fit(self, X, y, sample_weight, n_stages=2)
-        with fit_store(self, instances, targets, weight, folds) as store:
-            score = FoldScores(self, scorer, folds, X, y, instances, targets, weight, store)
-            with score.sent():
-                self._choose(Cs, grid, score, fit)
-            self._train(instances, targets, weight, self.C_, fit, store)
-            fit.end()
-            yield
+        progress = Fit(self, X, y, sample_weight, n_stages=2)
+        of_folds = [rows for fold in folds for rows in fold]
+        with block_store(self, instances, targets, weight, folds=of_folds) as store:
+            score = FoldScorer(self, scorer, folds, X, y, instances, targets, weight, Cs, store)
+            self._choose(Cs, grid, score, progress)
+            self._train(instances, targets, weight, self.C_, progress, store)
+            progress.end()
+        self._warn_of_folds()
+        self._warn_of_edge()
+        warn_of_fit(self, _STACKLEVEL)
+        self._warn_of_unseen()
+        return self
+
+    def _routed_parts(self) -> dict[str, Any]:
+        return {}
 
     @property
     def _fitted_cost(self) -> float:
@@ -333,22 +316,21 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
         X, y = with_rows(X), with_rows(y)
         return check_folds(cv.split(X, y, **params), X.shape[0], "OvALinearXCCV", self.cv)
 
-    def _choose(self, Cs: np.ndarray, grid: range, score: FoldScores, fit: Fit) -> None:
+    def _choose(self, Cs: np.ndarray, grid: range, score: FoldScorer, fit: Fit) -> None:
         """Score values of C on the folds, and set what follows from the scores."""
-        score.begin(Cs, goes_down=not self.exhaustive)
-        progress = fit.parts("fold", score.n_folds, stage="choice of C")
-        race = Race(score, score.n_folds, grid, range(len(Cs)), score.by_rows, progress)
-        best = race.run_all() if self.exhaustive else race.run()
+        n_folds = len(score.folds)
+        progress = fit.parts("fold", n_folds, stage="choice of C")
+        best, scores, n_run = search(
+            score, n_folds, len(Cs), grid, progress, exhaustive=self.exhaustive
+        )
         progress.close()
-        tried = np.flatnonzero(np.isfinite(race.scores[0]))
+        tried = np.flatnonzero(np.isfinite(scores[0]))
         shown = slice(min(grid[0], tried[0]), max(grid[-1], tried[-1]) + 1)
-        self.Cs_, self.scores_ = Cs[shown], race.scores[:, shown]
+        self.Cs_, self.scores_ = Cs[shown], scores[:, shown]
         self.path_report_ = {name: values[:, shown] for name, values in score.report.items()}
-        self.best_index_ = best - shown.start
-        self.best_score_ = float(race.scores[: race.n_run, best].mean())
+        self.best_index_ = int(best - shown.start)
+        self.best_score_ = float(scores[:n_run, best].mean())
         self.C_ = float(Cs[best])
-        self._warn_of_folds()
-        self._warn_of_edge()
 
     def _warn_of_folds(self) -> None:
         n_unsolved, n_fits = self.path_report_["n_unsolved"], np.isfinite(self.scores_).sum()
@@ -359,7 +341,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
                 "Raise max_iter or tol, or leave out the largest Cs; path_report_ has their "
                 "numbers.",
                 ConvergenceWarning,
-                stacklevel=8,
+                stacklevel=_STACKLEVEL,
             )
 
     def _warn_of_edge(self) -> None:
@@ -375,7 +357,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
                 f"OvALinearXCCV: the best C, {self.C_:.3g}, is the {which} of the {last + 1} in "
                 f"Cs_. A {where} one may be better: give Cs as an array that reaches farther.",
                 GridEdgeWarning,
-                stacklevel=8,
+                stacklevel=_STACKLEVEL,
             )
 
 

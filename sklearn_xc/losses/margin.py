@@ -13,9 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn_xc.kernels.compiling.jit import callable_in_kernels
 from sklearn_xc.losses._compilable import check_compiles, is_function
 
-#: Where the derivatives of a loss are compared with difference quotients.
+#: Where the functions of a loss are tried.
 _MARGINS = (-3.21, -0.37, 0.43, 0.87, 1.63, 5.3)
-_STEP, _PRECISION = 1e-4, 1e-3
 _FUNCTIONS = ("value", "slope", "curvature")
 
 
@@ -147,8 +146,7 @@ def check_margin_loss(loss: MarginLoss, name: str) -> None:
     ------
     ValueError
         For functions that numba cannot compile, values that are not finite, a slope above 0, a
-        curvature below 0, derivatives that are not those of the value, and a loss beyond
-        ``active_below``.
+        curvature below 0, and a loss beyond ``active_below``.
     TypeError
         If there are not three functions, or the parameters cannot be hashed.
     """
@@ -160,9 +158,8 @@ def check_margin_loss(loss: MarginLoss, name: str) -> None:
         ) from error
     _check_functions(loss, name)
     functions = compiled(loss)
-    value, slope, curvature = functions[:3]
     for margin in map(np.float64, _MARGINS):  # float32 constants would make a float float32
-        found = [float(f(margin)) for f in (value, slope, curvature)]
+        found = [float(function(margin)) for function in functions[:3]]
         for what, number in zip(_FUNCTIONS, found, strict=True):
             if not np.isfinite(number):
                 raise ValueError(f"{name}: {what}({margin}) of {loss!r} is {number}.")
@@ -170,22 +167,6 @@ def check_margin_loss(loss: MarginLoss, name: str) -> None:
             raise ValueError(
                 f"{name} must be convex and not rise with the margin. Got slope {found[1]:g} and "
                 f"curvature {found[2]:g} of {loss!r} at margin {margin}."
-            )
-        difference = (float(value(margin + _STEP)) - float(value(margin - _STEP))) / (2.0 * _STEP)
-        if abs(difference - found[1]) > _PRECISION * (1.0 + abs(found[1])):
-            raise ValueError(
-                f"{name}: slope({margin}) of {loss!r} is {found[1]:g}, but its value changes by "
-                f"{difference:g} there."
-            )
-        before, after = (
-            (float(slope(margin + step)) - found[1]) / step for step in (-_STEP, _STEP)
-        )
-        difference, tolerance = 0.5 * (before + after), _PRECISION * (1.0 + abs(found[2]))
-        is_kink = abs(after - before) > tolerance
-        if not is_kink and abs(difference - found[2]) > tolerance:
-            raise ValueError(
-                f"{name}: curvature({margin}) of {loss!r} is {found[2]:g}, but its slope changes "
-                f"by {difference:g} there."
             )
         if margin >= functions.active_below and any(found):
             raise ValueError(

@@ -37,17 +37,20 @@ from sklearn_xc.kernels.one_vs_all.lanes import (
 )
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import format_bytes
-from sklearn_xc.solvers.crowd import crowd_of
 from sklearn_xc.solvers.problem import (
     InstanceSums,
     OneVsAllProblem,
     PositiveSums,
+    is_side_by_side,
     sum_rows,
 )
-from sklearn_xc.solvers.pruning import SampleScorer, SampleScores, sample_bytes
 from sklearn_xc.solvers.screening import CsrScreen, make_screen
-from sklearn_xc.solvers.settling import Settled, Settler
-from sklearn_xc.solvers.smooth_newton import SmoothNewton, is_side_by_side, smooth_workspace_bytes
+from sklearn_xc.solvers.shared_negatives import (
+    KinkSolution,
+    KinkSolver,
+    shared_negatives_of,
+)
+from sklearn_xc.solvers.smooth_newton import SmoothNewton, smooth_workspace_bytes
 from sklearn_xc.solvers.working_sets import (
     Batch,
     WorkingSetSolver,
@@ -96,8 +99,6 @@ class BlockSolution:
         Evaluated in float64 at the weights before pruning (but the last).
     seconds : ndarray of float64 of shape (m,)
         The block's wall time, shared out by Newton steps and Hessian products.
-    sample : SampleScores or None
-        Scores of a sample of instances before and after pruning; None if nothing is pruned.
     """
 
     labels: np.ndarray
@@ -113,7 +114,6 @@ class BlockSolution:
     gradient_tolerance: np.ndarray
     pruned_objective: np.ndarray
     seconds: np.ndarray
-    sample: SampleScores | None = None
 
 
 class Starter(Protocol):
@@ -179,13 +179,13 @@ def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int, side_by_side: b
     if side_by_side:
         points = 2 * n_lanes * (d + 1) * itemsize
         smooth = smooth_workspace_bytes(n, d, itemsize)
-        return points + smooth + 7 * (d + 2) * (8 + itemsize) + sample_bytes(n)
+        return points + smooth + 7 * (d + 2) * (8 + itemsize)
     points = (d + 1) * n_lanes * (2 * itemsize + 2)
     lists = 2 * n * n_lanes * 4
     vectors = n * (4 * 3 + 8 * 5) + (d + 2) * (4 * 2 + 8 * 3 + 6 * itemsize)
     copy = _COPY_FEATURES * d * (4 + itemsize)
     sets = working_set_bytes(n, d, n_lanes, itemsize)
-    return points + lists + vectors + copy + sets + sample_bytes(n)
+    return points + lists + vectors + copy + sets
 
 
 def largest_array(n: int, d: int, n_lanes: int, itemsize: int) -> str:
@@ -230,7 +230,7 @@ def solve_block(
         Called with a ``NewtonStep`` after every step of every label, starts included.
     ends : ndarray of shape (len(labels), d + 1), optional
         Filled with the weights and intercepts before pruning, of the dtype of X. Pruning is then
-        not measured: ``pruned_objective`` is NaN and ``sample`` None. A row is written once its
+        not measured: ``pruned_objective`` is NaN. A row is written once its
         label is solved, so that the array may hold the starts.
 
     Returns
@@ -239,7 +239,8 @@ def solve_block(
         Rows in the order of `labels`.
     """
     block = _Block(problem, sums, initialiser, prepared, labels, n_lanes, stop, observe, ends)
-    return block.solve()
+    with np.errstate(over="ignore", invalid="ignore"):  # points that are not finite are rejected
+        return block.solve()
 
 
 class _Block:
@@ -257,10 +258,16 @@ class _Block:
         self.smooth = SmoothNewton(problem, _CG, self._check_stop) if is_smooth else None
         self.screen = make_screen(problem, n_lanes)
         self.data = Rows(
-            problem.instances.arrays, problem.weight, sums.weight,
-            _sample(problem.n_samples), problem.y_indptr, problem.y_rows,
-            problem.intercept, problem.ridge, problem.relative_gap,
-        )  # fmt: skip
+            problem.instances.arrays,
+            problem.weight,
+            sums.weight,
+            _sample(problem.n_samples),
+            problem.y_indptr,
+            problem.y_rows,
+            problem.intercept,
+            problem.ridge,
+            problem.relative_gap,
+        )
         self.state = _make_lanes(problem, n_lanes)
         self.scratch = _make_scratch(problem, is_smooth)
         self.no_sets = _no_working_sets(problem, n_lanes)
@@ -271,18 +278,12 @@ class _Block:
         self.rounding = _ROUNDINGS * np.finfo(np.float64).eps * spread * size
         self.children: dict[int, list[int]] = {}
         self.waiting = deque(self._without_parents())
-        self.crowded: dict[int, tuple[np.ndarray, np.ndarray, float, float]] = {}
+        self.at_kink: dict[int, tuple[np.ndarray, np.ndarray, float, float]] = {}
         self.weights: list[Any] = [None] * len(self.labels)
         self.report = np.zeros((7, len(self.labels)))
         self.intercepts = np.zeros(len(self.labels), problem.dtype)
-        is_measured = problem.prune > 0 and ends is None
-        self.scorer = SampleScorer(problem) if is_measured else None
 
     def solve(self) -> BlockSolution:
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not accepted
-            return self._solve()
-
-    def _solve(self) -> BlockSolution:
         began = perf_counter()
         self._solve_on_working_sets()
         while True:
@@ -291,8 +292,8 @@ class _Block:
             if not occupied.size:
                 return self._solution(perf_counter() - began)
             self._advance(occupied)
-            for c, k in enumerate(occupied.tolist()):
-                self._judge(k, c)
+            for k in occupied.tolist():
+                self._finish_step(k)
 
     def _solve_on_working_sets(self) -> None:
         """Solve those waiting labels for which it pays; note where the others may start."""
@@ -303,12 +304,19 @@ class _Block:
         if not len(rows):
             return
         assert isinstance(self.screen, CsrScreen)
-        crowd = crowd_of(self.problem, self.sums)
-        settler = Settler(self.problem, crowd, self.scratch, self._check_stop)
+        negatives = shared_negatives_of(self.problem, self.sums)
+        at_kink = KinkSolver(self.problem, negatives, self.scratch, self._check_stop)
         solver = WorkingSetSolver(
-            self.problem, self.data, self.screen, crowd.weight, self.advance, _CG, self.scratch,
-            self.n_lanes, self._check_stop,
-        )  # fmt: skip
+            self.problem,
+            self.data,
+            self.screen,
+            negatives.weight,
+            self.advance,
+            _CG,
+            self.scratch,
+            self.n_lanes,
+            self._check_stop,
+        )
         found = solver.solve(
             self.labels[rows], self.initialiser, self.prepared, self.sums, self.rounding
         )
@@ -319,35 +327,42 @@ class _Block:
                 self._keep(batch, places)
                 solved.update(places.tolist())
             else:
-                solved.update(self._settle_in_crowd(settler, batch, places))
+                solved.update(self._add_shared_negatives(at_kink, batch, places))
         self.waiting = deque(row for row in self.waiting if row not in solved)
 
-    def _settle_in_crowd(self, settler: Settler, batch: Batch, places: np.ndarray) -> list[int]:
-        """Add the crowd to labels that it holds at the kink; return the places of those solved.
+    def _add_shared_negatives(
+        self, solver: KinkSolver, batch: Batch, places: np.ndarray
+    ) -> list[int]:
+        """Add the shared negatives to labels at the kink; return the places of those solved.
 
         The others may start from there.
         """
         above = batch.intercept + self.problem.loss.active_below
-        solved, is_crowded = [], batch.is_tight & (above > 0) & np.isfinite(batch.objective)
-        for c in np.flatnonzero(is_crowded).tolist():
+        solved, is_at_kink = [], batch.is_tight & (above > 0) & np.isfinite(batch.objective)
+        for c in np.flatnonzero(is_at_kink).tolist():
             label, place, tolerance = int(batch.label[c]), int(places[c]), batch.tolerance[c]
             first, last = batch.indptr[c], batch.indptr[c + 1]
             features, weights = batch.features[first:last], batch.stand[first + c : last + c]
-            found = settler.settle(label, features, weights, above[c], tolerance)
+            found = solver.solve(label, features, weights, above[c], tolerance)
             if found.is_solved:
                 self.report[:, place] = (
-                    batch.n_iter[c], batch.n_products[c], CONVERGED, found.objective,
-                    found.gradient_norm, tolerance, self._keep_point(settler, label, place, found),
-                )  # fmt: skip
+                    batch.n_iter[c],
+                    batch.n_products[c],
+                    CONVERGED,
+                    found.objective,
+                    found.gradient_norm,
+                    tolerance,
+                    self._keep_point(solver, label, place, found),
+                )
                 solved.append(place)
             elif np.isfinite(found.point).all():
                 changed = np.flatnonzero(found.own).astype(np.int32)
                 intercept = float(found.point[-1])
-                self.crowded[place] = changed, found.own[changed], found.share, intercept
+                self.at_kink[place] = changed, found.own[changed], found.share, intercept
         return solved
 
-    def _keep_point(self, settler: Settler, label: int, place: int, found: Settled) -> float:
-        """Keep the weights of a label that the crowd was added to; return the pruned objective."""
+    def _keep_point(self, solver: KinkSolver, label: int, place: int, found: KinkSolution) -> float:
+        """Keep the weights of a label at the kink; return the pruned objective."""
         point, prune = found.point, self.problem.prune
         pruned = np.empty_like(point)
         prune_point(point, prune, pruned)
@@ -357,17 +372,14 @@ class _Block:
         if self.ends is not None:
             self.ends[place] = point
             return math.nan
-        if self.scorer is not None:
-            everyone = self.scorer.sample
-            self.scorer.add(label, everyone, everyone[:0], point, pruned)
         if prune == 0:
             return found.objective
-        return settler.objective_of_few(label, indices, pruned[indices], float(point[-1]))
+        return solver.objective_of_few(label, indices, pruned[indices], float(point[-1]))
 
-    def _start_in_crowd(self, row: int) -> np.ndarray:
-        """Return the start of a label that the crowd holds at the kink."""
-        features, weights, share, intercept = self.crowded.pop(row)
-        start = np.append(share * crowd_of(self.problem, self.sums).weights, intercept)
+    def _start_at_kink(self, row: int) -> np.ndarray:
+        """Return the start of a label that shared negatives hold at the kink."""
+        features, weights, share, intercept = self.at_kink.pop(row)
+        start = np.append(share * shared_negatives_of(self.problem, self.sums).weights, intercept)
         start[features] += weights
         return start
 
@@ -395,11 +407,14 @@ class _Block:
         elif self.problem.prune == 0:
             pruned_objective = batch.objective
         self.report[:, places] = (
-            batch.n_iter, batch.n_products, status, batch.objective, batch.gradient_norm,
-            batch.tolerance, pruned_objective,
-        )  # fmt: skip
-        if self.scorer is not None:
-            self.scorer.add_sets(batch)
+            batch.n_iter,
+            batch.n_products,
+            status,
+            batch.objective,
+            batch.gradient_norm,
+            batch.tolerance,
+            pruned_objective,
+        )
 
     def _without_parents(self) -> list[int]:
         """Note each label's children; return the labels that can begin at once.
@@ -429,9 +444,11 @@ class _Block:
         problem, state, label = self.problem, self.state, int(self.labels[row])
         positive = sum_rows(problem, problem.positives(label))
         at_zero = -float(problem.loss.slope(0.0)) * norm_of_difference(
-            problem.plus[label] + problem.minus[label], positive,
-            problem.minus[label], self.sums.total,
-        )  # fmt: skip
+            problem.plus[label] + problem.minus[label],
+            positive,
+            problem.minus[label],
+            self.sums.total,
+        )
         tolerance = float(problem.relative_tolerance[label]) * at_zero
         # Where the gradients of positives and negatives cancel, zero is the optimum.
         rounding = self.rounding * (problem.plus[label] + problem.minus[label])
@@ -450,8 +467,8 @@ class _Block:
             self._start_at(k, None)
             return _Label(row, rounding, starts_at_zero=True)
         state.threshold[k] = 0.0  # the start is left even if it happens to be good enough
-        if row in self.crowded:
-            self._start_at(k, self._start_in_crowd(row))
+        if row in self.at_kink:
+            self._start_at(k, self._start_at_kink(row))
         elif self.parents is None or self.parents[row] < 0:
             self._start_at(k, self.initialiser.start(self.prepared, problem, label, positive))
         else:
@@ -481,14 +498,11 @@ class _Block:
         """Take the occupied lanes one step further, some lanes for each call."""
         if self.smooth is not None:
             self.smooth.advance(self.state, occupied)
-            self.n_candidates = np.zeros(len(occupied), np.int64)
             return
         problem, y_indptr = self.problem, self.problem.y_indptr
         labels = self.state.label[occupied]
         n_positives = y_indptr[labels + 1] - y_indptr[labels]
-        n_candidates = self.n_candidates = self.screen.list_candidates(
-            self.state, occupied, self._check_stop
-        )
+        n_candidates = self.screen.list_candidates(self.state, occupied, self._check_stop)
         candidates = self.screen.candidates
         work = n_candidates[: len(occupied)] + n_positives
         if not problem.loss.has_kink:
@@ -497,26 +511,23 @@ class _Block:
         while first < len(occupied):
             last = first + max(1, int((np.cumsum(work[first:]) <= _ROWS_PER_CALL).sum()))
             self.advance(
-                self.data, self.no_sets, self.state, occupied[first:last], candidates[first:last],
-                n_candidates[first:last], _CG, self.scratch,
-            )  # fmt: skip
+                self.data,
+                self.no_sets,
+                self.state,
+                occupied[first:last],
+                candidates[first:last],
+                n_candidates[first:last],
+                _CG,
+                self.scratch,
+            )
             first = last
             self._check_stop()
 
-    def _judge(self, k: int, c: int) -> None:
-        """Let a lane's label go on, see what pruning costs it, or retire it.
-
-        `c` is the lane's place among those that were screened.
-        """
+    def _finish_step(self, k: int) -> None:
+        """Continue the label of a lane, evaluate its pruned weights, or retire it."""
         state, label = self.state, self.occupants[k]
         assert label is not None
         if state.purpose[k] == PRUNED:
-            if self.scorer is not None:
-                self.scorer.add(
-                    int(state.label[k]), self.screen.candidates[c, : self.n_candidates[c]],
-                    state.active[k, : state.n_active[k]], state.stand(k),
-                    state.trial(k),
-                )  # fmt: skip
             self._retire(k, label)
             return
         if state.step_length[k] < 0:
@@ -603,7 +614,6 @@ class _Block:
             gradient_tolerance=tolerance,
             pruned_objective=pruned,
             seconds=wall * share / share.sum(),
-            sample=None if self.scorer is None else self.scorer.result(),
         )
 
 
@@ -619,25 +629,46 @@ def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
         return np.zeros(n_lanes, dtype)
 
     return Lanes(
-        label=zeros(int), plus=zeros(), minus=zeros(),
+        label=zeros(int),
+        plus=zeros(),
+        minus=zeros(),
         points=np.zeros(n_lanes * 2 * (d + 1), problem.dtype),
-        first=2 * (d + 1) * np.arange(n_lanes), width=np.full(n_lanes, d + 1), current=zeros(int),
-        purpose=zeros(int), objective=zeros(), norm2=zeros(), trial_norm2=zeros(), slope=zeros(),
-        n_unseen=zeros(int), n_flat=zeros(int),
-        active=np.empty((n_lanes, n_active), np.int32), n_active=zeros(int), step_length=zeros(),
-        gradient_norm=zeros(), threshold=zeros(), n_iter=zeros(int), n_products=zeros(int),
+        first=2 * (d + 1) * np.arange(n_lanes),
+        width=np.full(n_lanes, d + 1),
+        current=zeros(int),
+        purpose=zeros(int),
+        objective=zeros(),
+        norm2=zeros(),
+        trial_norm2=zeros(),
+        slope=zeros(),
+        n_unseen=zeros(int),
+        n_flat=zeros(int),
+        active=np.empty((n_lanes, n_active), np.int32),
+        n_active=zeros(int),
+        step_length=zeros(),
+        gradient_norm=zeros(),
+        threshold=zeros(),
+        n_iter=zeros(int),
+        n_products=zeros(int),
         pruned_objective=zeros(),
-    )  # fmt: skip
+    )
 
 
 def _no_working_sets(problem: OneVsAllProblem, n_lanes: int) -> WorkingSets:
     none = read_only(np.zeros(0, np.int64))
     return WorkingSets(
-        np.full(n_lanes, -1), np.zeros(n_lanes, int), np.zeros(n_lanes, int), none,
-        read_only(np.zeros(0, np.int32)), read_only(np.zeros(0, problem.dtype)),
-        read_only(np.zeros(0, problem.dtype)), none, read_only(np.zeros(0, np.int32)),
-        np.zeros(n_lanes), 0,
-    )  # fmt: skip
+        np.full(n_lanes, -1),
+        np.zeros(n_lanes, int),
+        np.zeros(n_lanes, int),
+        none,
+        read_only(np.zeros(0, np.int32)),
+        read_only(np.zeros(0, problem.dtype)),
+        read_only(np.zeros(0, problem.dtype)),
+        none,
+        read_only(np.zeros(0, np.int32)),
+        np.zeros(n_lanes),
+        0,
+    )
 
 
 def _make_scratch(problem: OneVsAllProblem, is_smooth: bool = False) -> Scratch:
@@ -646,9 +677,17 @@ def _make_scratch(problem: OneVsAllProblem, is_smooth: bool = False) -> Scratch:
     if is_smooth:
         n = room = 0
     return Scratch(
-        rows=np.empty(n, np.int32), sign=np.empty(n), scores=np.empty(n), changes=np.empty(n),
-        slopes=np.empty(n), curvatures=np.empty(n), every_row=np.arange(n, dtype=np.int32),
-        position=np.full(d, -1, np.int32), touched=np.empty(d + 1, np.int32),
-        local=problem.rows_of.make_copy(n, room, dtype), room=room,
-        derivatives=np.empty((2, d + 2)), work=np.empty((6, d + 2), dtype),
-    )  # fmt: skip
+        rows=np.empty(n, np.int32),
+        sign=np.empty(n),
+        scores=np.empty(n),
+        changes=np.empty(n),
+        slopes=np.empty(n),
+        curvatures=np.empty(n),
+        every_row=np.arange(n, dtype=np.int32),
+        position=np.full(d, -1, np.int32),
+        touched=np.empty(d + 1, np.int32),
+        local=problem.rows_of.make_copy(n, room, dtype),
+        room=room,
+        derivatives=np.empty((2, d + 2)),
+        work=np.empty((6, d + 2), dtype),
+    )

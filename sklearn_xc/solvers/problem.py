@@ -7,6 +7,7 @@ For label j, with y in {-1, +1}^n, minimise over w (and b)::
 where c_ij is the row's weight times ``plus[j]`` for a positive and ``minus[j]`` for a negative.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
@@ -14,19 +15,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_xc._blank_rows import LabelFrequencies, is_blank
 from sklearn_xc._data import CsrRows, DenseRows, read_only
+from sklearn_xc._row_pieces import row_pieces
+from sklearn_xc.kernels.one_vs_all.constant_scores import constant_scores_kernel
+from sklearn_xc.kernels.one_vs_all.screen import round_rows
 from sklearn_xc.kernels.rows import csr_rows, dense_rows
+from sklearn_xc.kernels.rows.csr_order import arrange_rows, count_features, transpose_rows
 from sklearn_xc.kernels.rows.row_sums import row_sums_kernel, square_sums_kernel
 from sklearn_xc.losses.margin import CompiledLoss, MarginLoss, compiled
 from sklearn_xc.parallel.spill import maker
-from sklearn_xc.solvers import layouts
 
 #: Squares of gradients must fit into float64, also of those to which the descent comes down.
 _LARGEST_GRADIENT = 1e150
 _LEAST_GRADIENT = 1e-130
 
-#: What each process finds anew.
-_DERIVED = ("rounded", "postings", "crowd")
+#: Cached properties, which are not sent to other processes.
+_DERIVED = ("rounded", "postings", "loss", "shared_negatives")
+
+#: Sparse problems with a smooth loss and fewer labels are solved one label at a time.
+_FEWEST_LABELS = 8
+
+#: Makes an array of a length and a dtype, in memory or elsewhere.
+Empty = Callable[..., np.ndarray]
 
 #: A label without positives: the all-negative problem.
 NO_POSITIVES = np.zeros(0, np.int32)
@@ -65,11 +76,6 @@ class OneVsAllProblem:
         The estimator that messages name.
     in_files : bool, default=False
         Whether copies of a sparse X go to files.
-    n_beside : int, default=0
-        Labels of the same model that are solved at other times, in the same way.
-    exponent : int, default=0
-        `weight` is to be multiplied, and `plus` and `minus` to be divided, by 2 to this power, for
-        the numbers that the caller gave.
     """
 
     instances: CsrRows | DenseRows
@@ -88,8 +94,6 @@ class OneVsAllProblem:
     prune: float
     owner: str = "OvALinearXC"
     in_files: bool = False
-    n_beside: int = 0
-    exponent: int = 0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -106,12 +110,12 @@ class OneVsAllProblem:
     @cached_property
     def rounded(self) -> tuple[np.ndarray, ...]:
         """Sparse instances in int16; each process rounds them once."""
-        return layouts.rounded(self.instances, maker(self.in_files, self.owner))  # type: ignore
+        return rounded(self.instances, maker(self.in_files, self.owner))  # type: ignore
 
     @cached_property
     def postings(self) -> tuple[tuple[np.ndarray, ...], float] | None:
         """Sparse instances by feature, with the largest norm; None if an entry is negative."""
-        return layouts.postings(self.instances, maker(self.in_files, self.owner))  # type: ignore
+        return postings(self.instances, maker(self.in_files, self.owner))  # type: ignore
 
     @property
     def n_samples(self) -> int:
@@ -138,7 +142,7 @@ class OneVsAllProblem:
         """Number of binary problems."""
         return self.y_indptr.shape[0] - 1
 
-    @property
+    @cached_property
     def loss(self) -> CompiledLoss:
         """The loss as kernels see it."""
         return compiled(self.margin_loss)
@@ -152,11 +156,6 @@ class OneVsAllProblem:
     def ridge(self) -> float:
         """1 if the ridge covers the intercept, else 0."""
         return float(self.fit_intercept and self.regularize_intercept)
-
-    @property
-    def costs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights of the loss of a positive and of a negative of weight 1, of each label."""
-        return np.ldexp(self.plus, -self.exponent), np.ldexp(self.minus, -self.exponent)
 
     def positives(self, label: int) -> np.ndarray:
         """Return the positive rows of `label`."""
@@ -265,3 +264,109 @@ def _out_of_range(problem: OneVsAllProblem, what: str, costs: np.ndarray) -> str
         f"the weights is {costs.min():.3g} to {costs.max():.3g}. Scale X to rows of about unit "
         f"length, or {advice} C or the weights."
     )
+
+
+def is_side_by_side(problem: OneVsAllProblem) -> bool:
+    """Tell whether ``SmoothNewton``, 16 labels at a time, is the faster solver."""
+    is_sparse = isinstance(problem.instances, CsrRows)
+    return pays_side_by_side(is_sparse, problem.loss.has_kink, problem.n_labels)
+
+
+def pays_side_by_side(is_sparse: bool, has_kink: bool, n_labels: int) -> bool:
+    """Tell the same from the data; dense rows fill vector registers by themselves."""
+    return is_sparse and not has_kink and n_labels >= _FEWEST_LABELS
+
+
+def constant_scores(problem: OneVsAllProblem) -> np.ndarray:
+    """Return the best score of each label for instances without features, (n_labels,)."""
+    labels = np.repeat(np.arange(problem.n_labels), np.diff(problem.y_indptr))
+    frequencies = LabelFrequencies.of(
+        problem.y_rows, labels, problem.weight, is_blank(problem.instances), problem.n_labels
+    )
+    positive = frequencies.of_blank()
+    negative = frequencies.total - positive
+    out = np.empty(problem.n_labels)
+    constant_scores_kernel(problem.loss)(problem.plus * positive, problem.minus * negative, out)
+    return out.astype(problem.dtype)
+
+
+class Arrangement(NamedTuple):
+    """Instances in another order.
+
+    Attributes
+    ----------
+    instances : CsrRows or DenseRows of shape (n, n_features)
+        In the new order.
+    order : ndarray of int64 of shape (n,)
+        The old number of each instance.
+    features : ndarray of int32 of shape (n_features,)
+        The old number of each feature.
+    """
+
+    instances: CsrRows | DenseRows
+    order: np.ndarray
+    features: np.ndarray
+
+
+def arranged(instances: CsrRows | DenseRows, empty: Empty = np.empty) -> Arrangement:
+    """Return the same instances in the order in which training reads them fastest.
+
+    Features by falling frequency, so that what is read most lies close together; instances by
+    rising number of non-zeros, so that a processor foresees the end of each. Dense ones stay as
+    they are: no order is faster. `empty` makes the arrays with a number for each entry.
+    """
+    n, d = instances.shape
+    if isinstance(instances, DenseRows):
+        return Arrangement(instances, np.arange(n), np.arange(d, dtype=np.int32))
+    counts = _feature_counts(instances)
+    features = np.argsort(-counts, kind="stable").astype(np.int32)
+    number = np.empty_like(features)
+    number[features] = np.arange(len(features), dtype=np.int32)
+    lengths = np.diff(instances.indptr)
+    order = np.argsort(lengths, kind="stable")
+    indptr = np.concatenate(([0], np.cumsum(lengths[order]))).astype(np.int64)
+    nnz = len(instances.data)
+    indices, data = empty(nnz, np.int32), empty(nnz, instances.dtype)
+    arrange_rows(*instances.arrays, order, read_only(number), read_only(indptr), indices, data)
+    rows = CsrRows(indptr, indices, data, instances.shape)
+    return Arrangement(rows, order, read_only(features))
+
+
+def rounded(instances: CsrRows, empty: Empty = np.empty) -> tuple[np.ndarray, ...]:
+    """Return the rows in int16, as ``screen_rows`` reads them; 2 bytes for each non-zero."""
+    n = instances.shape[0]
+    values, exponents = empty(len(instances.data), np.int16), np.empty(n, np.int16)
+    reach = np.empty(n, np.int32)
+    round_rows(instances.indptr, instances.data, values, exponents, reach)
+    found = read_only(values), read_only(exponents), read_only(reach)
+    return instances.indptr, instances.indices, *found
+
+
+def postings(
+    instances: CsrRows, empty: Empty = np.empty
+) -> tuple[tuple[np.ndarray, ...], float] | None:
+    """Return X by feature, ``(indptr, rows, values)``, and the largest norm of a row.
+
+    None where X has negative entries: what a feature adds to a score has no bound then.
+    """
+    indptr, indices, data = instances.arrays
+    if len(data) and data.min() < 0:
+        return None
+    by_feature = np.concatenate(([0], np.cumsum(_feature_counts(instances))))
+    rows, values = empty(len(data), np.int32), empty(len(data), data.dtype)
+    transpose_rows(indptr, indices, data, by_feature[:-1].copy(), rows, values)
+    largest = 0.0
+    for first, last in row_pieces(indptr):
+        start = indptr[first]
+        squares = np.square(data[start : indptr[last]], dtype=np.float64)
+        sums = np.concatenate(([0.0], np.cumsum(squares)))
+        of_row = np.diff(sums[indptr[first : last + 1] - start]) * (1.0 + 1e-9) + 1e-12 * sums[-1]
+        largest = max(largest, float(of_row.max(initial=0.0)))
+    return (read_only(by_feature), read_only(rows), read_only(values)), float(np.sqrt(largest))
+
+
+def _feature_counts(instances: CsrRows) -> np.ndarray:
+    """Return the entries of each feature, int64 (d,)."""
+    counts = np.zeros(instances.shape[1], np.int64)
+    count_features(instances.indices, counts)
+    return counts

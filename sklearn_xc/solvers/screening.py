@@ -107,9 +107,14 @@ class CsrScreen(Screen):
         return self._list(block, to_pass, check)
 
     def list_above(
-        self, which: np.ndarray, indptr: np.ndarray, features: np.ndarray, points: np.ndarray,
-        kinks: np.ndarray, check: Callable[[], None],
-    ) -> np.ndarray:  # fmt: skip
+        self,
+        which: np.ndarray,
+        indptr: np.ndarray,
+        features: np.ndarray,
+        points: np.ndarray,
+        kinks: np.ndarray,
+        check: Callable[[], None],
+    ) -> np.ndarray:
         """List the rows whose score at some sparse points may be above a number of each.
 
         Parameters

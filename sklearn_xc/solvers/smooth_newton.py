@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklearn_xc._data import CsrRows
 from sklearn_xc.kernels.compiling.scratch import aligned_zeros
 from sklearn_xc.kernels.emitters.row_lanes import LANES
 from sklearn_xc.kernels.one_vs_all.block_newton import (
@@ -37,9 +36,6 @@ from sklearn_xc.kernels.one_vs_all.smooth_loss import TILE, measure_rows, smooth
 from sklearn_xc.solvers.problem import OneVsAllProblem
 from sklearn_xc.solvers.screening import row_ranges
 
-#: Fewer labels of a problem are solved one at a time, as ``block_newton`` does. So are those of
-#: dense X: its rows fill vector registers by themselves.
-_FEWEST_LABELS = 8
 #: Where the preconditioner ``(1 - a) I + a diag(H)`` is between I and twice I, I takes its place.
 _LEAST_TRACE = 1.0
 
@@ -47,17 +43,6 @@ _LEAST_TRACE = 1.0
 def smooth_workspace_bytes(n: int, d: int, itemsize: int) -> int:
     """Return about how many bytes ``SmoothNewton`` takes besides X."""
     return LANES * ((d + 1) * (8 + 6 * itemsize) + n * itemsize) + 8 * n
-
-
-def is_side_by_side(problem: OneVsAllProblem) -> bool:
-    """Tell whether ``SmoothNewton`` is the faster way to solve a problem."""
-    is_sparse = isinstance(problem.instances, CsrRows)
-    return pays_side_by_side(is_sparse, problem.loss.has_kink, problem.n_labels + problem.n_beside)
-
-
-def pays_side_by_side(is_sparse: bool, has_kink: bool, n_labels: int) -> bool:
-    """Tell the same of what a problem follows from."""
-    return is_sparse and not has_kink and n_labels >= _FEWEST_LABELS
 
 
 class SmoothNewton:
@@ -144,10 +129,20 @@ class SmoothNewton:
         loss, trace, norm2, gradient2 = np.zeros((4, LANES))
         for first, last in self.ranges:
             self.kernels.add_losses(
-                self.rows, problem.weight, self.squares, first, last, problem.y_rows, next_positive,
-                end, costs[0], costs[1], self.point, self.tile, loss, self.gradient, trace,
+                (self.rows, problem.weight, self.squares),
+                first,
+                last,
+                problem.y_rows,
+                next_positive,
+                end,
+                (costs[0], costs[1]),
+                self.point,
+                self.tile,
+                loss,
+                self.gradient,
+                trace,
                 self.curvatures,
-            )  # fmt: skip
+            )
             self.check()
         add_ridge(self.point, problem.intercept, problem.ridge, self.gradient, norm2, gradient2)
         objective = loss + 0.5 * (norm2 + problem.ridge * self.point[-1].astype(np.float64) ** 2)
@@ -161,9 +156,19 @@ class SmoothNewton:
         loss = np.zeros(LANES)
         for first, last in self.ranges:
             self.kernels.sum_losses(
-                self.rows, problem.weight, first, last, problem.y_rows, next_positive, end,
-                costs[0], costs[1], self.point, self.tile, loss,
-            )  # fmt: skip
+                self.rows,
+                problem.weight,
+                first,
+                last,
+                problem.y_rows,
+                next_positive,
+                end,
+                costs[0],
+                costs[1],
+                self.point,
+                self.tile,
+                loss,
+            )
             self.check()
         bias = self.point[-1, :m].astype(np.float64)
         ridge = lanes.trial_norm2[k] + problem.ridge * bias**2
@@ -194,9 +199,13 @@ class SmoothNewton:
         lanes.step_length[k] = -1.0
 
     def _find_directions(
-        self, lanes: Lanes, k: np.ndarray, moves: np.ndarray, gradient_norm: np.ndarray,
+        self,
+        lanes: Lanes,
+        k: np.ndarray,
+        moves: np.ndarray,
+        gradient_norm: np.ndarray,
         trace: np.ndarray,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Find the Newton directions of the lanes that move, and set their trial points."""
         problem, m = self.problem, len(k)
         scale = np.zeros(LANES)
@@ -216,9 +225,16 @@ class SmoothNewton:
         stands[~moves] = -1
         norm2, slope = np.zeros((2, LANES))
         place_trials(
-            lanes.points, stands, targets, scale, problem.intercept, self.gradient,
-            self.vectors[0], norm2, slope,
-        )  # fmt: skip
+            lanes.points,
+            stands,
+            targets,
+            scale,
+            problem.intercept,
+            self.gradient,
+            self.vectors[0],
+            norm2,
+            slope,
+        )
         moved = k[moves[:m]]
         lanes.trial_norm2[moved] = norm2[moves]
         # The gradient is not scaled here, the step is.
@@ -263,9 +279,17 @@ class SmoothNewton:
             curved[:] = squares - (1.0 - damping) * bias**2
             for first, last in self.ranges:
                 add_products(
-                    self.rows, self.curvatures, first, last, problem.intercept, direction,
-                    self.scores, shift, curved, product,
-                )  # fmt: skip
+                    self.rows,
+                    self.curvatures,
+                    first,
+                    last,
+                    problem.intercept,
+                    direction,
+                    self.scores,
+                    shift,
+                    curved,
+                    product,
+                )
                 self.check()
             product[-1] = damping * bias + problem.intercept * shift
             stopped = going & ~(curved > 0.0)

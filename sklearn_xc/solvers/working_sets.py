@@ -76,15 +76,15 @@ START_SLACK = 0.01
 SAMPLE_ROWS, SAMPLE_TIMES, SAMPLE_MORE = 512, 2.0, 6
 #: While the intercept is nearer to the kink than this, rows are looked for that are farther above.
 LEAST_SLACK = 0.0015
-#: Looks also list rows below the kink by at most this share of its distance from the intercept, and
-#: rows go that are below it by that share.
+#: Passes also list rows below the kink by at most this share of its distance from the intercept;
+#: rows that are below it by that share leave.
 MARGIN, FAR = 0.03, 0.1
 #: What features may add to a score that are left out, as a share of the same distance.
 REST = 0.4
-#: A look reads posting lists with at most this share of the non-zeros; a screen costs as much.
-LOOK_POSTINGS = 0.01
-#: A label is left whose set would have more than this share of the rows, and after so many looks.
-LARGEST_SET, MAX_LOOKS = 0.25, 12
+#: A pass reads posting lists with at most this share of the non-zeros; a screen costs as much.
+PASS_POSTINGS = 0.01
+#: A label is left whose set would have more than this share of the rows, and after so many passes.
+LARGEST_SET, MAX_PASSES = 0.25, 12
 #: The longest row must be between these: sums over posting lists are taken in float32.
 _SMALL, _LARGE = 1e-20, 1e20
 #: A squared norm that is a smaller share of its terms has lost too many digits.
@@ -116,7 +116,7 @@ class Batch:
         The score from which on rows were listed.
     is_tight, is_precise : ndarray of bool
         Whether it was solved to its tolerance; whether all rows with a loss are looked for.
-    n_looks, n_iter, n_products : ndarray of int64
+    n_passes, n_iter, n_products : ndarray of int64
     objective, gradient_norm, threshold, pruned_objective : ndarray of float64
     rise : ndarray of float64
         The most by which the score of a row of norm 1 rose since, intercepts aside.
@@ -139,7 +139,7 @@ class Batch:
     kink: np.ndarray
     is_tight: np.ndarray
     is_precise: np.ndarray
-    n_looks: np.ndarray
+    n_passes: np.ndarray
     n_iter: np.ndarray
     n_products: np.ndarray
     objective: np.ndarray
@@ -193,7 +193,7 @@ class WorkingSetSolver:
     data : Rows
         The same for kernels.
     screen : CsrScreen
-    crowd_weight : float
+    negatives_weight : float
         Of the instance without features that stands for the many that no working set has, so that
         the intercept stays below the kink. A label at whose solution it has a loss is left.
     advance : callable
@@ -207,12 +207,19 @@ class WorkingSetSolver:
     """
 
     def __init__(
-        self, problem: OneVsAllProblem, data: Rows, screen: CsrScreen, crowd_weight: float,
-        advance: Callable[..., None], cg: tuple, scratch: Scratch, n_lanes: int,
+        self,
+        problem: OneVsAllProblem,
+        data: Rows,
+        screen: CsrScreen,
+        negatives_weight: float,
+        advance: Callable[..., None],
+        cg: tuple,
+        scratch: Scratch,
+        n_lanes: int,
         check: Callable[[], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.problem, self.data, self.screen = problem, data, screen
-        self.crowd_weight = problem.dtype.type(max(crowd_weight, 1.0))
+        self.negatives_weight = problem.dtype.type(max(negatives_weight, 1.0))
         self.advance, self.cg, self.scratch, self.check = advance, cg, scratch, check
         n, d = problem.instances.shape
         self.labels_per_batch = LABELS_PER_LANE * n_lanes
@@ -231,9 +238,13 @@ class WorkingSetSolver:
         self.rooms: dict[str, np.ndarray] = {}
 
     def solve(
-        self, labels: np.ndarray, initialiser: Any, prepared: Any, sums: InstanceSums,
+        self,
+        labels: np.ndarray,
+        initialiser: Any,
+        prepared: Any,
+        sums: InstanceSums,
         rounding: float,
-    ) -> Iterator[tuple[Batch, bool]]:  # fmt: skip
+    ) -> Iterator[tuple[Batch, bool]]:
         """Solve those labels for which working sets pay.
 
         Parameters
@@ -282,7 +293,7 @@ class WorkingSetSolver:
                 is_solved = is_finite & (batch.intercept < self.kink) & self._hardly_moved(batch)
                 yield from _some(batch, is_solved, True)
                 yield from _some(batch, ~is_finite, False)
-                batch, solved, left = self._look(batch.take(is_finite & ~is_solved))
+                batch, solved, left = self._verify(batch.take(is_finite & ~is_solved))
                 yield from _some(solved, np.ones(len(solved), bool), True)
                 yield from _some(left, np.ones(len(left), bool), False)
 
@@ -290,31 +301,55 @@ class WorkingSetSolver:
         """Return what is known of the sums of the positives."""
         out = np.empty((3, len(labels)))
         describe_positives(
-            self.X, self.problem.weight, self.problem.y_indptr, self.problem.y_rows, labels,
-            read_only(mean), self.dense2, self.scratch.touched, out,
-        )  # fmt: skip
+            self.X,
+            self.problem.weight,
+            self.problem.y_indptr,
+            self.problem.y_rows,
+            labels,
+            read_only(mean),
+            self.dense2,
+            self.scratch.touched,
+            out,
+        )
         return PositiveSums(*out)
 
     def _begin(
-        self, place: np.ndarray, labels: np.ndarray, tolerance: np.ndarray,
-        of_positives: np.ndarray, of_shared: np.ndarray, shared: np.ndarray,
-    ) -> tuple[Batch, Batch]:  # fmt: skip
+        self,
+        place: np.ndarray,
+        labels: np.ndarray,
+        tolerance: np.ndarray,
+        of_positives: np.ndarray,
+        of_shared: np.ndarray,
+        shared: np.ndarray,
+    ) -> tuple[Batch, Batch]:
         """Return labels with their first working sets, and those for which these do not pay."""
         problem, m = self.problem, len(labels)
         n_positives = np.diff(problem.y_indptr)[labels]
         n_nonzeros = len(self.by_feature[1])
         row_indptr = np.empty(m + 1, np.int64)
         self.found, is_left = list_similar_rows(
-            self.X, problem.weight, self.by_feature, self.longest_row, problem.y_indptr,
-            problem.y_rows, labels, of_positives, of_shared, shared, self.kink, REST,
-            self._first_rows(n_positives), int(FIRST_POSTINGS * n_nonzeros),
-            int(LARGEST_NEIGHBOURHOOD * n_nonzeros), self.dense2, self.scratch.touched, self.scores,
-            self.met, row_indptr, self.found,
-        )  # fmt: skip
+            self.X,
+            problem.weight,
+            self.by_feature,
+            self.longest_row,
+            (problem.y_indptr, problem.y_rows),
+            labels,
+            (of_positives, of_shared, shared),
+            self.kink,
+            REST,
+            self._first_rows(n_positives),
+            (int(FIRST_POSTINGS * n_nonzeros), int(LARGEST_NEIGHBOURHOOD * n_nonzeros)),
+            (self.dense2, self.scratch.touched, self.scores, self.met),
+            row_indptr,
+            self.found,
+        )
         batch = replace(
-            self._nowhere(place, labels, tolerance), of_positives=of_positives,
-            of_shared=of_shared, row_indptr=row_indptr, rows=self.found[: row_indptr[-1]].copy(),
-        )  # fmt: skip
+            self._nowhere(place, labels, tolerance),
+            of_positives=of_positives,
+            of_shared=of_shared,
+            row_indptr=row_indptr,
+            rows=self.found[: row_indptr[-1]].copy(),
+        )
         return batch.take(~is_left), batch.take(is_left)
 
     def _begin_at(
@@ -336,11 +371,15 @@ class WorkingSetSolver:
         positives = problem.y_rows[_ranges(problem.y_indptr[labels], n_positives)]
         rows[_ranges(row_indptr[:-1], n_positives)] = positives
         batch = replace(
-            self._nowhere(place, labels, tolerance), row_indptr=row_indptr, rows=rows,
-            indptr=indptr, features=weights.indices.astype(np.int32), stand=stand,
+            self._nowhere(place, labels, tolerance),
+            row_indptr=row_indptr,
+            rows=rows,
+            indptr=indptr,
+            features=weights.indices.astype(np.int32),
+            stand=stand,
             n_iter=np.zeros(m, np.int64),
-        )  # fmt: skip
-        batch, _, left = self._look(batch)
+        )
+        batch, _, left = self._verify(batch)
         return batch, left
 
     def _nowhere(self, place: np.ndarray, labels: np.ndarray, tolerance: np.ndarray) -> Batch:
@@ -349,14 +388,32 @@ class WorkingSetSolver:
         ends, zeros, infinite = np.zeros(m + 1, np.int64), np.zeros(m, np.int64), np.full(m, np.inf)
         point, none = np.zeros(m, self.problem.dtype), np.empty(0, np.int32)
         return Batch(
-            place=place, label=labels, n_positives=np.diff(self.problem.y_indptr)[labels],
-            tolerance=tolerance, of_positives=np.zeros(m), of_shared=np.zeros(m), row_indptr=ends,
-            rows=none, indptr=ends, features=none, stand=point, seen_indptr=ends,
-            seen_features=none, seen=point, kink=infinite.copy(), is_tight=np.zeros(m, bool),
-            is_precise=np.zeros(m, bool), n_looks=zeros, n_iter=zeros - 1, n_products=zeros,
-            objective=infinite, gradient_norm=infinite, threshold=np.zeros(m),
-            pruned_objective=np.full(m, np.nan), rise=np.zeros(m),
-        )  # fmt: skip
+            place=place,
+            label=labels,
+            n_positives=np.diff(self.problem.y_indptr)[labels],
+            tolerance=tolerance,
+            of_positives=np.zeros(m),
+            of_shared=np.zeros(m),
+            row_indptr=ends,
+            rows=none,
+            indptr=ends,
+            features=none,
+            stand=point,
+            seen_indptr=ends,
+            seen_features=none,
+            seen=point,
+            kink=infinite.copy(),
+            is_tight=np.zeros(m, bool),
+            is_precise=np.zeros(m, bool),
+            n_passes=zeros,
+            n_iter=zeros - 1,
+            n_products=zeros,
+            objective=infinite,
+            gradient_norm=infinite,
+            threshold=np.zeros(m),
+            pruned_objective=np.full(m, np.nan),
+            rise=np.zeros(m),
+        )
 
     def _first_rows(self, n_positives: np.ndarray) -> np.ndarray:
         """Return about how many rows the first working sets have, int64."""
@@ -384,23 +441,44 @@ class WorkingSetSolver:
         lanes = self._lanes(batch, is_tight, feature_indptr, most)
         if has_point:
             move_points(
-                batch.indptr, batch.features, batch.stand, feature_indptr, features, self.dense,
-                lanes.points, lanes.trial_norm2,
-            )  # fmt: skip
+                batch.indptr,
+                batch.features,
+                batch.stand,
+                feature_indptr,
+                features,
+                self.dense,
+                lanes.points,
+                lanes.trial_norm2,
+            )
         else:
             mix_points(
-                sets, feature_indptr, features, batch.of_positives, batch.of_shared, shared,
-                self.dense2, lanes.points, lanes.trial_norm2,
-            )  # fmt: skip
+                sets,
+                feature_indptr,
+                features,
+                batch.of_positives,
+                batch.of_shared,
+                shared,
+                self.dense2,
+                lanes.points,
+                lanes.trial_norm2,
+            )
         room, none = np.empty((1, most + 1), np.int32), np.zeros(m, np.int64)
         occupied = np.arange(m)
         self.advance(self.data, sets, lanes, occupied, room, none, self.cg, self.scratch)
         n_products = batch.n_products + lanes.n_products
         stand, rises = np.empty(int(feature_indptr[-1]) + m, problem.dtype), np.empty(m)
         prune_points(
-            lanes, problem.prune, feature_indptr, features, batch.seen_indptr, batch.seen_features,
-            batch.seen, self.dense, stand, rises,
-        )  # fmt: skip
+            lanes,
+            problem.prune,
+            feature_indptr,
+            features,
+            batch.seen_indptr,
+            batch.seen_features,
+            batch.seen,
+            self.dense,
+            stand,
+            rises,
+        )
         intercept = stand[feature_indptr[1:] + np.arange(m)].astype(np.float64)
         kinks = self.kink - FAR * np.maximum(self.kink - intercept, LEAST_SLACK)
         kept = np.empty(len(batch.rows), np.bool_)
@@ -410,13 +488,21 @@ class WorkingSetSolver:
             self.advance(self.data, sets, lanes, occupied, room, none, self.cg, self.scratch)
         sums = np.concatenate(([0], np.cumsum(kept)))
         return replace(
-            batch, row_indptr=sums[batch.row_indptr], rows=batch.rows[kept], indptr=feature_indptr,
-            features=features.copy(), stand=stand, is_tight=is_tight,
-            n_iter=lanes.n_iter, n_products=n_products,
-            objective=lanes.objective, gradient_norm=lanes.gradient_norm,
+            batch,
+            row_indptr=sums[batch.row_indptr],
+            rows=batch.rows[kept],
+            indptr=feature_indptr,
+            features=features.copy(),
+            stand=stand,
+            is_tight=is_tight,
+            n_iter=lanes.n_iter,
+            n_products=n_products,
+            objective=lanes.objective,
+            gradient_norm=lanes.gradient_norm,
             threshold=lanes.threshold,
-            pruned_objective=lanes.pruned_objective, rise=rises,
-        )  # fmt: skip
+            pruned_objective=lanes.pruned_objective,
+            rise=rises,
+        )
 
     def _copy(
         self, batch: Batch, is_tight: np.ndarray
@@ -433,18 +519,35 @@ class WorkingSetSolver:
         feature_indptr = np.empty(m + 1, np.int64)
         features = self._room("features", total + 1, np.int32)
         copy_rows_of_lanes(
-            self.X, problem.weight, self.crowd_weight, batch.row_indptr, batch.rows,
-            self.scratch.position, indptr, indices, data, weight, first_entry, feature_indptr,
+            self.X,
+            problem.weight,
+            self.negatives_weight,
+            batch.row_indptr,
+            batch.rows,
+            self.scratch.position,
+            indptr,
+            indices,
+            data,
+            weight,
+            first_entry,
+            feature_indptr,
             features,
-        )  # fmt: skip
+        )
         y_indptr = np.concatenate(([0], np.cumsum(batch.n_positives)))
         y_rows = _ranges(np.zeros(m, np.int64), batch.n_positives).astype(np.int32)
         sets = WorkingSets(
-            np.diff(batch.row_indptr), batch.row_indptr[:-1].copy(), first_entry,
-            read_only(indptr), read_only(indices), read_only(data), read_only(weight),
-            read_only(y_indptr), read_only(y_rows),
-            np.where(is_tight, problem.relative_gap, FIRST_GAP), problem.max_iter,
-        )  # fmt: skip
+            np.diff(batch.row_indptr),
+            batch.row_indptr[:-1].copy(),
+            first_entry,
+            read_only(indptr),
+            read_only(indices),
+            read_only(data),
+            read_only(weight),
+            read_only(y_indptr),
+            read_only(y_rows),
+            np.where(is_tight, problem.relative_gap, FIRST_GAP),
+            problem.max_iter,
+        )
         return sets, feature_indptr, features
 
     def _lanes(
@@ -457,17 +560,29 @@ class WorkingSetSolver:
             return np.zeros(m, kind)
 
         return Lanes(
-            label=np.arange(m), plus=problem.plus[batch.label], minus=problem.minus[batch.label],
+            label=np.arange(m),
+            plus=problem.plus[batch.label],
+            minus=problem.minus[batch.label],
             points=self._room("points", int(2 * width.sum()), problem.dtype),
-            first=2 * (feature_indptr[:-1] + np.arange(m)), width=width,
-            current=np.ones(m, np.int64), purpose=np.full(m, NEWTON), objective=np.full(m, np.inf),
-            norm2=zeros(), trial_norm2=zeros(), slope=zeros(), n_unseen=zeros(int),
-            n_flat=zeros(int), active=np.empty((m, most), np.int32), n_active=zeros(int),
+            first=2 * (feature_indptr[:-1] + np.arange(m)),
+            width=width,
+            current=np.ones(m, np.int64),
+            purpose=np.full(m, NEWTON),
+            objective=np.full(m, np.inf),
+            norm2=zeros(),
+            trial_norm2=zeros(),
+            slope=zeros(),
+            n_unseen=zeros(int),
+            n_flat=zeros(int),
+            active=np.empty((m, most), np.int32),
+            n_active=zeros(int),
             step_length=zeros(),
             gradient_norm=np.full(m, np.inf),
             threshold=np.where(is_tight, batch.tolerance, np.inf),
-            n_iter=np.maximum(batch.n_iter, 0) - 1, n_products=zeros(int), pruned_objective=zeros(),
-        )  # fmt: skip
+            n_iter=np.maximum(batch.n_iter, 0) - 1,
+            n_products=zeros(int),
+            pruned_objective=zeros(),
+        )
 
     def _hardly_moved(self, batch: Batch) -> np.ndarray:
         """Tell where no row outside the set can have a loss, as the last look had a margin."""
@@ -475,7 +590,7 @@ class WorkingSetSolver:
         rise = batch.rise * self.longest_row + np.maximum(batch.intercept - before, 0.0)
         return batch.is_tight & (rise <= 0.999 * (self.kink - batch.kink))
 
-    def _look(self, batch: Batch) -> tuple[Batch, Batch, Batch]:
+    def _verify(self, batch: Batch) -> tuple[Batch, Batch, Batch]:
         """Look for rows that belong to the sets; return those that go on, are solved, or left."""
         slack = self.kink - batch.intercept
         is_rough = ~batch.is_precise & (slack < LEAST_SLACK)
@@ -490,23 +605,34 @@ class WorkingSetSolver:
         n_old = np.diff(batch.row_indptr)
         n_wanted, levels = self._wanted(batch, slack)
         is_cut = keep_highest(
-            self.X, batch.indptr, batch.features, batch.stand, self.problem.prune, levels,
-            n_wanted, new_indptr, new, self.dense,
-        )  # fmt: skip
+            self.X,
+            batch.indptr,
+            batch.features,
+            batch.stand,
+            self.problem.prune,
+            levels,
+            n_wanted,
+            new_indptr,
+            new,
+            self.dense,
+        )
         batch.kink[is_cut] = np.inf  # not all rows above any score are in the set
         new = new[: new_indptr[-1]]
         n_new = np.diff(new_indptr)
         batch = replace(
-            batch, seen_indptr=batch.indptr, seen_features=batch.features, seen=batch.stand,
-            n_looks=batch.n_looks + 1,
-        )  # fmt: skip
+            batch,
+            seen_indptr=batch.indptr,
+            seen_features=batch.features,
+            seen=batch.stand,
+            n_passes=batch.n_passes + 1,
+        )
         is_precise = (~is_rough | again) & ~is_cut
         is_solved = (n_new == 0) & is_precise & batch.is_tight & (slack > 0)
         n_rows = n_old + n_new
-        is_crowded = batch.is_tight & (slack <= 0) & (is_precise | (n_new == 0))
+        activates_many = batch.is_tight & (slack <= 0) & (is_precise | (n_new == 0))
         is_large = n_rows > LARGEST_SET * self.problem.n_samples
         is_large |= n_rows * self.mean_length > self.most_entries
-        is_left = is_crowded | is_large | (batch.n_looks >= MAX_LOOKS)
+        is_left = activates_many | is_large | (batch.n_passes >= MAX_PASSES)
         is_left &= ~is_solved
         indptr = np.concatenate(([0], np.cumsum(n_rows)))
         rows = np.empty(indptr[-1], np.int32)
@@ -537,9 +663,16 @@ class WorkingSetSolver:
         share = len(sample) / self.problem.n_samples
         high = np.empty(len(batch))
         find_high_levels(
-            self.X, sample, batch.indptr, batch.features, batch.stand, self.problem.prune,
-            (SAMPLE_TIMES * share * n_wanted).astype(np.int64) + SAMPLE_MORE, high, self.dense,
-        )  # fmt: skip
+            self.X,
+            sample,
+            batch.indptr,
+            batch.features,
+            batch.stand,
+            self.problem.prune,
+            (SAMPLE_TIMES * share * n_wanted).astype(np.int64) + SAMPLE_MORE,
+            high,
+            self.dense,
+        )
         return np.minimum(high, levels)
 
     def _new_rows(
@@ -550,12 +683,21 @@ class WorkingSetSolver:
         batch.kink = np.maximum(kinks, self._high_levels(batch, slack))
         m = len(batch)
         indptr = np.empty(m + 1, np.int64)
-        most = int(LOOK_POSTINGS * len(self.by_feature[1]))
+        most = int(PASS_POSTINGS * len(self.by_feature[1]))
         self.found, is_left = list_rows_above(
-            self.X, self.by_feature, self.longest_row, batch.indptr, batch.features, batch.stand,
-            self.problem.prune, batch.kink, REST, most, batch.row_indptr, batch.rows, self.dense,
-            self.scores, self.met, indptr, self.found,
-        )  # fmt: skip
+            self.X,
+            self.by_feature,
+            self.longest_row,
+            (batch.indptr, batch.features, batch.stand),
+            self.problem.prune,
+            batch.kink,
+            REST,
+            most,
+            (batch.row_indptr, batch.rows),
+            (self.dense, self.scores, self.met),
+            indptr,
+            self.found,
+        )
         is_left &= kinks > batch.intercept
         if not is_left.any():
             return indptr, self.found[: indptr[-1]].copy()

@@ -62,7 +62,6 @@ _LISTED = {
     "sklearn_xc.softmax.pairs": "Normalisers",
     "sklearn_xc.softmax.training": "Average",
     "sklearn_xc.solvers.adam": "Adam LazyAdam",
-    "sklearn_xc.solvers.pruning": "PruningCost SampleScores",
     "sklearn_xc.solvers.softmax_problem": "Population",
     "sklearn_xc.stacking.learner": "BoostedTrees Mixture ScaledLogistic",
     "sklearn_xc.weights.by_feature": "WeightsByFeature",

@@ -205,9 +205,8 @@ class LabelWeights:
             scores = np.full((last - first, k), -np.inf, self.intercept.dtype)
             if known:
                 topk_rows(
-                    *rows.arrays, first, *scoring.weights.arrays, scoring.bases, known, labels,
-                    scores,
-                )  # fmt: skip
+                    rows.arrays, first, scoring.weights.arrays, scoring.bases, known, labels, scores
+                )
             return labels, scores
 
         parts = self._map_rows(task, X.shape[0], n_jobs)
@@ -249,7 +248,7 @@ class LabelWeights:
         out = np.empty((X.shape[0], n_labels), dtype)
 
         def task(first: int, last: int) -> None:
-            score_rows(*rows.arrays, first, *scoring.weights.arrays, scoring.bases, out[first:last])
+            score_rows(rows.arrays, first, scoring.weights.arrays, scoring.bases, out[first:last])
 
         self._map_rows(task, X.shape[0], n_jobs)
         return out

@@ -69,8 +69,8 @@ OVA = {
         np.ones(4),
         ["a"] * 5,
     ],
-    "negative_weight": [0, -1.0, NAN, INF, "propensity", True, np.zeros(5), np.ones(4)],
     "prune": [-0.1, NAN, INF, "a"],
+    "warm_start": SWITCH,
     "checkpoint_dir": [3, True, ["a"], b"x"],
 }
 SOFTMAX = {
@@ -172,7 +172,7 @@ ENTRIES = {
         variants={
             "logistic": {"loss": "logistic"},
             "huber_hinge, ovap": {"loss": "huber_hinge", "init": "ovap"},
-            "label weights": {"class_weight": "propensity", "negative_weight": 0.5},
+            "label weights": {"class_weight": "propensity"},
             "no intercept": {"fit_intercept": False, "init": "zero"},
         },
         pieces={"sklearn_xc.parallel.blocks.MAX_LANES": 2},
@@ -194,7 +194,7 @@ ENTRIES = {
         variants={"scoring": {"scoring": "P@3", "loss": "logistic"}},
         pieces={"sklearn_xc.parallel.blocks.MAX_LANES": 2},
         refused={
-            **{name: bad for name, bad in OVA.items() if name != "C"},
+            **{name: bad for name, bad in OVA.items() if name not in {"C", "warm_start"}},
             **SEED,
             "exhaustive": SWITCH,
             "Cs": [0, "many", True, [1.0, 0.0], [-1.0], [], [[1.0, 2.0]], [NAN], [1.0, INF], 10**12,

@@ -11,7 +11,7 @@ from registry import ENTRIES
 #: table of all constructors, and defends each name that differs.
 WORDS = {
     "problem": "C Cs alpha loss metric delta multilabel fit_intercept regularize_intercept "
-    "class_weight negative_weight margin classifier_margin radius beta min_precision",
+    "class_weight margin classifier_margin radius beta min_precision",
     "parts": "init u_init embedding_init gradient index sampler encoder vectorizer optimizer "
     "scoring cv exhaustive estimator estimators final_estimator objective method",
     "size": "embedding_dim prune n_shards n_groups per",

@@ -1,6 +1,5 @@
 """Start vectors: what all of the registry promise, and the definition of each."""
 
-import dataclasses
 import pickle
 
 import numpy as np
@@ -10,13 +9,11 @@ import scipy.sparse as sp
 
 from sklearn_xc.initialisers import (
     INITIALISERS,
-    Bias,
     Given,
     MeanSeparating,
     OneVsAllPrimal,
     OneVsAllPrimalPlusPlus,
 )
-from sklearn_xc.initialisers.kept import Kept
 from sklearn_xc.losses import LOSSES
 from sklearn_xc.solvers.problem import sum_instances, sum_rows
 
@@ -54,25 +51,6 @@ def test_every_start_is_finite_and_respects_a_missing_intercept(
         assert w.dtype == np.float64
         assert np.isfinite(w).all()
         assert fit_intercept or w[-1] == 0
-
-
-@each_initialiser
-def test_a_weight_of_two_starts_like_a_repeated_row(name, xy, make_problem):
-    X, Y = xy
-    counts = np.random.default_rng(0).integers(1, 4, X.shape[0])
-    rows = np.repeat(np.arange(X.shape[0]), counts)
-    weighted = make_problem(X, Y, weight=counts.astype(float))
-    repeated = make_problem(X[rows], Y[rows])
-    for label in range(Y.shape[1]):
-        a, b = (start(INITIALISERS[name](), problem, label) for problem in (weighted, repeated))
-        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
-
-
-@each_initialiser
-def test_parameters_show_in_the_repr(name):
-    initialiser = INITIALISERS[name]()
-    for parameter, value in vars(initialiser).items():
-        assert f"{parameter}={value!r}" in repr(initialiser)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -132,50 +110,6 @@ def test_mean_separating_of_a_loss_that_is_never_zero_is_the_minimum_for_two_mea
         np.testing.assert_allclose(start(MeanSeparating(), problem, label), smallest, atol=0.05)
 
 
-def test_mean_separating_of_such_a_loss_without_positives_or_without_negatives(xy, make_problem):
-    problem = make_problem(*xy, loss="logistic")
-    mean = with_constant(xy[0], problem).mean(axis=0)
-    square = mean @ mean
-    for label, sign in ((4, -1), (7, 1)):
-        w = start(MeanSeparating(), problem, label)
-        multiple = w @ mean / square
-        np.testing.assert_allclose(w, multiple * mean, atol=1e-12)
-        force = 120 / (1 + np.exp(abs(multiple) * square))
-        assert multiple == pytest.approx(sign * force, rel=0.02)
-
-
-def test_mean_separating_without_positives_or_without_negatives(xy, make_problem):
-    X, _ = xy
-    problem = make_problem(*xy)
-    mean = with_constant(X, problem).mean(axis=0)
-    none, all_ = start(MeanSeparating(), problem, 4), start(MeanSeparating(), problem, 7)
-    np.testing.assert_allclose(none, -2 * mean / (mean @ mean), rtol=1e-10)
-    np.testing.assert_allclose(all_, 1 * mean / (mean @ mean), rtol=1e-6)
-
-
-def test_mean_separating_with_parallel_means_is_the_least_squares_solution(make_problem):
-    """One feature and no intercept: no vector gives both mean scores."""
-    X, Y = np.array([[1.0], [2.0], [3.0], [6.0]]), np.array([[1], [0], [0], [1]])
-    problem = make_problem(X, Y, fit_intercept=False)
-    tau = -2.0 + 3.0 * 2 / 4
-    expected = np.linalg.lstsq(np.array([[3.5, 0.0], [3.0, 0.0]]), np.array([1.0, tau]))[0]
-    np.testing.assert_allclose(start(MeanSeparating(), problem, 0), expected, rtol=1e-10)
-
-
-def test_mean_separating_nothing_is_zero(make_problem):
-    Y = np.array([[1, 0], [0, 0]])
-    problem = make_problem(np.zeros((2, 3)), Y, fit_intercept=False)
-    for label in range(2):
-        assert not start(MeanSeparating(), problem, label).any()
-
-
-@pytest.mark.parametrize(("initialiser", "weight"), [(Bias(), -2.0), (Bias(-0.9), -0.9)])
-def test_bias(initialiser, weight, xy, make_problem):
-    w = start(initialiser, make_problem(*xy), 3)
-    assert w[-1] == weight
-    assert not w[:-1].any()
-
-
 @pytest.mark.parametrize("stop", [0.5, 0.1, 1e-7])
 def test_ovap_is_the_all_negative_problem_left_at_the_given_gradient(
     stop, xy, make_problem, dense_objective
@@ -198,12 +132,6 @@ def test_ovap_is_the_all_negative_problem_left_at_the_given_gradient(
         assert objective.value(w) > objective.minimum() * (1 + 1e-6)
 
 
-def test_ovap_does_not_need_the_iterations_of_the_labels(xy, make_problem):
-    problem = make_problem(*xy)
-    short = dataclasses.replace(problem, max_iter=1)
-    assert np.isfinite(start(OneVsAllPrimal(), short, 0)).all()
-
-
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csr_matrix])
 @pytest.mark.parametrize("extra", [0, 1])
 def test_given(make, extra, xy, make_problem):
@@ -213,21 +141,6 @@ def test_given(make, extra, xy, make_problem):
     np.testing.assert_array_equal(w[: 40 + extra], vectors[6])
     assert w.shape == (41,)
     assert extra or w[-1] == 0
-
-
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_kept_weights_are_given_ones_in_the_order_of_the_problem(fit_intercept, xy, make_problem):
-    problem = make_problem(*xy, fit_intercept=fit_intercept)
-    rng = np.random.default_rng(0)
-    coef = sp.random_array((15, 40), density=0.2, rng=rng, format="csr")
-    intercept, columns = rng.normal(size=15), rng.permutation(40).astype(np.int32)
-    init, expected = Kept(coef, intercept, columns), np.zeros((15, 41))
-    expected[:, :-1] = coef.toarray()[:, columns]
-    expected[:, -1] = intercept if fit_intercept else 0.0
-    np.testing.assert_array_equal([start(init, problem, label) for label in range(15)], expected)
-    labels = np.array([4, 2, 11])
-    rows = init.sparse_starts(init.prepare(problem, None), problem, labels)
-    np.testing.assert_array_equal(rows.toarray(), expected[labels])
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -1,7 +1,5 @@
 """The tree over labels, against scipy's on the full matrix of distances."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -66,50 +64,3 @@ def test_pieces_of_the_pairs_make_the_same_tree(problem, monkeypatch):
     for at_a_time in (1, 50, 1000):
         monkeypatch.setattr(label_tree, "PAIRS_AT_A_TIME", at_a_time)
         np.testing.assert_array_equal(span_labels(problem, labels), whole)
-
-
-def test_the_order_of_the_labels_makes_no_difference(problem):
-    labels = np.arange(problem.n_labels)
-    whole = span_labels(problem, labels)
-    order = np.random.default_rng(0).permutation(len(labels))
-    shuffled = span_labels(problem, labels[order])
-    above = np.where(shuffled >= 0, labels[order][shuffled], -1)
-    np.testing.assert_array_equal(above, np.where(whole >= 0, labels[whole], -1)[order])
-
-
-def test_labels_that_differ_in_their_weights_alone_are_neighbours(make_problem):
-    Y = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
-    problem = make_problem(np.eye(3), Y, plus=np.array([1.0, 2.0, 1.0]))
-    assert span_labels(problem, np.arange(3)).tolist() == [-1, 0, -1]
-
-
-def test_no_label_or_one(make_problem):
-    problem = make_problem(np.eye(2), np.array([[1], [0]]))
-    assert span_labels(problem, np.array([0])).tolist() == [-1]
-    assert span_labels(problem, np.zeros(0, np.int64)).tolist() == []
-
-
-def test_rows_with_a_thousand_labels_take_little_memory(make_problem, monkeypatch):
-    """Four million pairs, of which 20,000 are looked at together."""
-    rng = np.random.default_rng(0)
-    n, m = 60, 2000
-    Y = np.zeros((n, m), int)
-    for row in Y:
-        row[rng.choice(m, 1000, replace=False)] = 1
-    problem = make_problem(np.ones((n, 1)), sp.csr_array(Y))
-    monkeypatch.setattr(label_tree, "PAIRS_AT_A_TIME", 20_000)
-    seen, pairs = [], label_tree._pairs
-    monkeypatch.setattr(
-        label_tree, "_pairs", lambda *a: (seen.append(len(e)) or e for e in pairs(*a))
-    )
-    tracemalloc.start()
-    parents = span_labels(problem, np.arange(m))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert len(seen) > 50
-    assert sum(seen) > 100_000
-    assert peak < 20e6  # all pairs would take 48 MB, as indices and values
-    columns = np.hstack([Y, np.zeros((n, 1), int)])
-    counts = columns.sum(axis=0)
-    cost = counts[:, None] + counts - 2.0 * (columns.T @ columns)
-    assert cost_of(parents, cost) == minimum_spanning_tree(cost + 1.0).sum() - m

@@ -10,22 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_xc._data import read_only
-from sklearn_xc.linear import assembly
-from sklearn_xc.linear.assembly import (
-    assemble_weights,
-    group_identical_labels,
-    in_callers_features,
-)
+from sklearn_xc.initialisers import Zero
+from sklearn_xc.linear import training
+from sklearn_xc.linear.training import assemble_weights, group_equal_problems
 
 
-def test_labels_are_grouped_by_rows_and_weights():
+def test_labels_are_grouped_by_rows_and_weights(make_problem):
     Y = sp.csc_array(np.array([[1, 0, 1, 0, 1, 0], [0, 0, 0, 1, 0, 0], [1, 0, 1, 0, 1, 0]]))
-    indptr, rows = Y.indptr.astype(np.int64), Y.indices.astype(np.int32)
-    ones = np.ones(6)
-    assert group_identical_labels(indptr, rows, ones, ones).tolist() == [4, 5, 4, 3, 4, 5]
-    other = np.array([1, 1, 2, 1, 1, 1.0])
-    assert group_identical_labels(indptr, rows, other, ones).tolist() == [4, 5, 2, 3, 4, 5]
-    assert group_identical_labels(indptr, rows, ones, other).tolist() == [4, 5, 2, 3, 4, 5]
+    ones, other = np.ones(6), np.array([1, 1, 2, 1, 1, 1.0])
+    for plus, minus, groups in (
+        (ones, ones, [4, 5, 4, 3, 4, 5]),
+        (other, ones, [4, 5, 2, 3, 4, 5]),
+        (ones, other, [4, 5, 2, 3, 4, 5]),
+    ):
+        problem = make_problem(np.eye(3), Y, plus=plus, minus=minus)
+        assert group_equal_problems(problem, Zero()).tolist() == groups
 
 
 def overwrite(array, n):
@@ -59,8 +58,8 @@ def test_blocks_are_stacked_in_the_order_of_the_labels(n_rows, n_labels, cuts, s
             )
         )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assembly, "WEIGHTS_AT_A_TIME", at_a_time)
-        patch.setattr(assembly, "release", overwrite)
+        patch.setattr(training, "WEIGHTS_AT_A_TIME", at_a_time)
+        patch.setattr(training, "release", overwrite)
         coef = assemble_weights(solutions, row_of_label, 5)
     assert coef.has_canonical_format
     assert coef.indices.dtype == coef.indptr.dtype == np.int32  # a third less than with int64
@@ -83,7 +82,8 @@ def test_features_become_those_of_the_caller(n_labels, d, seed):
         labels=np.arange(n_labels), indptr=rows.indptr.astype(np.int64),
         indices=rows.indices.astype(np.int32), values=rows.data,
     )  # fmt: skip
-    found = in_callers_features(solution, read_only(columns))
+    training._to_callers_features(solution, read_only(columns))
+    found = solution
     assert (found.indptr.dtype, found.indices.dtype) == (np.int64, np.int32)
     assert found.values.dtype == np.float32
     for start, stop in itertools.pairwise(found.indptr):

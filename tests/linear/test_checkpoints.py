@@ -2,18 +2,15 @@
 
 import multiprocessing
 import os
-import re
 import signal
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.pipeline import make_pipeline
 
-from sklearn_xc import OvALinearXC, OvALinearXCCV, StackingXC, ThresholdTuner, TopKCalibrator
+from sklearn_xc import OvALinearXC, OvALinearXCCV
 from sklearn_xc.datasets import make_xc_classification
-from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.linear import path as along
 from sklearn_xc.linear import training
 from sklearn_xc.losses import SquaredHinge
@@ -30,7 +27,7 @@ def all_bytes(model):
     coef, report = model.coef_, model.fit_report_
     arrays = [coef.data, coef.indices, coef.indptr, model.intercept_]
     arrays += [values for name, values in sorted(report.items()) if name != "seconds"]
-    return [array.tobytes() for array in arrays], model._pruning_cost
+    return [array.tobytes() for array in arrays]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +46,7 @@ def solved(monkeypatch):
 
 
 def parts(folder):
-    return sorted(Path(folder).glob("*.safetensors"))
+    return sorted(path for path in Path(folder).iterdir() if path.name.startswith("block-"))
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -62,7 +59,7 @@ def test_a_second_call_solves_nothing(n_jobs, expected, solved, tmp_path):
 
 
 @pytest.mark.parametrize("init", ["msi", "ovap++"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_is_missing_or_damaged_is_solved_again(init, seed, solved, tmp_path):
     rng, plain = np.random.default_rng(seed), all_bytes(fitted(init=init))
     fitted(tmp_path, init=init)
@@ -85,7 +82,7 @@ def test_what_is_missing_or_damaged_is_solved_again(init, seed, solved, tmp_path
     assert len(solved) == harmed
 
 
-@pytest.mark.parametrize("stop", [1, 2, 3])
+@pytest.mark.parametrize("stop", [1, 3])
 def test_an_error_leaves_what_is_finished(stop, expected, monkeypatch, tmp_path):
     plain, n_calls = training.solve_block, 0
 
@@ -123,9 +120,7 @@ class TestOfCrossValidation:
         report = {name: values.tobytes() for name, values in model.path_report_.items()}
         return all_bytes(model), model.scores_.tobytes(), model.C_, report
 
-    @pytest.mark.parametrize(
-        ("share", "then_jobs"), [(0, None), (0.2, 2), (0.4, None), (0.6, 2), (0.8, None), (0.99, 2)]
-    )
+    @pytest.mark.parametrize(("share", "then_jobs"), [(0, None), (0.4, 2), (0.99, None)])
     def test_it_goes_on_wherever_it_was(self, share, then_jobs, monkeypatch, tmp_path):
         plain, n_calls, stop = along.solve_block, 0, 10**9
 
@@ -149,22 +144,13 @@ class TestOfCrossValidation:
         assert self.all_bytes(self.fitted(tmp_path)) == expected
         assert n_calls == 0
 
-    def test_other_folds_are_refused_by_name(self, tmp_path):
-        self.fitted(tmp_path, random_state=0)
-        with pytest.raises(ValueError, match="random_state was 0, is 1"):
-            self.fitted(tmp_path, random_state=1)
-        folds = [(np.arange(200), np.arange(200, 300)), (np.arange(100, 300), np.arange(100))]
-        self.fitted(tmp_path / "listed", cv=folds)
-        with pytest.raises(ValueError, match=r"cv was .*, is "):
-            self.fitted(tmp_path / "listed", cv=folds[::-1])
-
 
 class TestAnotherFit:
     def test_other_parameters_are_refused_by_name(self, tmp_path):
         fitted(tmp_path)
         with pytest.raises(ValueError, match=r"other parameters: C was None, is 2\.0\. Give each"):
             fitted(tmp_path, C=2.0)
-        with pytest.raises(ValueError, match=r"loss was 'squared_hinge', is "):
+        with pytest.raises(ValueError, match=r"loss was 'squared_hinge', is another"):
             fitted(tmp_path, loss=SquaredHinge())
         with pytest.raises(ValueError, match=r"max_memory was None, is '1GB'"):
             fitted(tmp_path, max_memory="1GB")
@@ -184,40 +170,6 @@ class TestAnotherFit:
             OvALinearXC(tol=1e-2, checkpoint_dir=tmp_path).fit(X, Y[::-1])
         with pytest.raises(ValueError, match=r"other data: sample_weight is not the same"):
             OvALinearXC(tol=1e-2, checkpoint_dir=tmp_path).fit(X, Y, np.full(300, 2.0))
-
-    def test_other_versions_are_refused_by_name(self, tmp_path, monkeypatch):
-        from sklearn_xc.storage import checkpoints
-
-        fitted(tmp_path)
-        plain = checkpoints.versions
-        monkeypatch.setattr(checkpoints, "versions", lambda: {**plain(), "numba": "9.1"})
-        with pytest.raises(ValueError, match=r"other versions: numba was '.*', is '9\.1'"):
-            fitted(tmp_path)
-
-    def test_a_damaged_description_is_refused(self, tmp_path):
-        fitted(tmp_path)
-        path = tmp_path / "fit.json"
-        path.write_bytes(path.read_bytes()[:-9])
-        with pytest.raises(SavedModelError, match=r"fit.json is damaged\. Remove the folder"):
-            fitted(tmp_path)
-
-    def test_places_that_do_not_do(self, tmp_path):
-        (tmp_path / "mine.txt").write_text("x")
-        with pytest.raises(FileExistsError, match=r"holds other files, such as 'mine\.txt'"):
-            fitted(tmp_path)
-        with pytest.raises(FileExistsError, match=r"mine\.txt"):
-            fitted(tmp_path / "mine.txt")
-        with pytest.raises(FileNotFoundError, match=r"No such file or directory"):
-            fitted(tmp_path / "no" / "more")
-
-
-def test_lines_go_on_where_they_were(capsys, tmp_path):
-    fitted(tmp_path)
-    parts(tmp_path)[0].unlink()
-    capsys.readouterr()
-    fitted(tmp_path, verbose=1)
-    (line,) = re.findall(r"label .*", capsys.readouterr().out)
-    assert line.startswith("label 600 of 600: 100%")
 
 
 def _fit(folder):
@@ -248,19 +200,3 @@ def test_killed_at_any_moment(n_kills, expected, tmp_path):
             process.join()
         assert all_bytes(fitted(place / "fit")) == expected
     print(f"{n_done} kills")
-
-
-@pytest.mark.parametrize(
-    ("around", "name"),
-    [
-        (lambda model: ThresholdTuner(model), "checkpoint_dir"),
-        (lambda model: TopKCalibrator(make_pipeline(model)), "ovalinearxc__checkpoint_dir"),
-        (lambda model: StackingXC([("ova", model)]), "checkpoint_dir"),
-    ],
-    ids=["tuner", "calibrator", "stack"],
-)
-def test_clones_do_not_share_a_folder(around, name, tmp_path):
-    message = f"{name} must be None, because fits to different rows cannot share a folder"
-    with pytest.raises(ValueError, match=f"estimator.*: {message}"):
-        around(OvALinearXC(checkpoint_dir=tmp_path / "fit")).fit(X, Y)
-    assert not (tmp_path / "fit").exists()

@@ -28,30 +28,6 @@ def test_contributions_sum_to_the_score(make, model, xy):
     assert set(explanation.features) == set(x.indices)
 
 
-def test_a_one_dimensional_instance(model, xy):
-    x = xy[0][[8]].toarray()[0]
-    expected = str(model.explain(xy[0][[8]], 6))
-    for flat in (x, sp.coo_array(x), sp.dok_array(x)):
-        assert str(model.explain(flat, 6)) == expected
-
-
-def test_n_features_cuts_the_list_but_not_the_score(model, xy):
-    x = xy[0][[8]]
-    short, whole = model.explain(x, 6, n_features=2), model.explain(x, 6, n_features=None)
-    assert len(short.features) == len(short.weights) == 2
-    assert short.score == whole.score
-    np.testing.assert_array_equal(short.features, whole.features[:2])
-
-
-def test_an_empty_instance_has_nothing_but_the_intercept(model, xy, blank_counts):
-    """That of a row of which nothing is known: the best constant score for the label."""
-    explanation, n = model.explain(xy[0][[3]], 0), blank_counts(*xy)[0]
-    assert explanation.features.size == 0
-    assert explanation.score == explanation.intercept
-    assert explanation.score == model.decision_function(xy[0][[3]])[0, 0]
-    assert explanation.score == pytest.approx((2 * n - 120) / (1 + 120))
-
-
 @pytest.mark.parametrize("label", ["no", "yes"])
 def test_two_classes(label, xy):
     X, Y = xy

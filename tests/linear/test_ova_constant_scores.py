@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc import OvALinearXC, OvALinearXCCV
+from sklearn_xc import OvALinearXC
 from sklearn_xc.losses import LOSSES
 
 
@@ -67,66 +67,3 @@ def test_the_score_is_that_of_the_best_constant(data):
     expected = 2 * (p - q) / (1 + 2 * (p + q))
     found = model.decision_function(sp.csr_array((1, 9))).toarray()[0]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-def test_a_label_is_predicted_if_most_instances_have_it(data):
-    X, _ = data
-    Y = np.zeros((400, 3), int)
-    Y[:250, 0], Y[:150, 1], Y[:, 2] = 1, 1, 1
-    model = OvALinearXC().fit(X, Y)
-    assert model.predict(np.zeros((1, 9))).tolist() == [[1, 0, 1]]
-    two = OvALinearXC().fit(X, np.where(Y[:, 0], "often", "seldom"))
-    assert two.predict(np.zeros((1, 9))).tolist() == ["often"]
-    three = OvALinearXC().fit(X, np.repeat(["a", "b", "c"], [100, 180, 120]))
-    assert three.predict(np.zeros((1, 9))).tolist() == ["b"]
-
-
-def test_weights_of_instances_count(data):
-    X, Y = data
-    weight = np.where(Y.toarray()[:, 2] > 0, 500.0, 1.0)
-    model = OvALinearXC().fit(X, Y, weight)
-    assert model.predict_topk(sp.csr_array((1, 9)), 1)[0][0, 0] == 2
-    assert model.label_counts_.argmax() == 3
-
-
-def test_features_without_a_weight_are_as_none(data):
-    """Such as a word that no training text has."""
-    X, Y = data
-    model = OvALinearXC().fit(X, Y)
-    assert not model.coef_[:, [8]].nnz
-    unknown = sp.csr_array(([5.0], [8], [0, 1]), shape=(1, 9))
-    for a, b in zip(
-        model.predict_topk(unknown, 6), model.predict_topk(sp.csr_array((1, 9)), 6), strict=True
-    ):
-        np.testing.assert_array_equal(a, b)
-    explanation = model.explain(unknown, 0)
-    assert explanation.features.size == 0
-    assert explanation.score == model.decision_function(unknown)[0, 0]
-
-
-def test_a_row_with_a_feature_is_scored_by_weights_and_intercepts(data):
-    X, Y = data
-    model = OvALinearXC().fit(X, Y)
-    rows = X[np.diff(X.indptr) > 0]
-    expected = rows @ model.coef_.toarray().T + model.intercept_
-    np.testing.assert_allclose(model.decision_function(rows).toarray(), expected, atol=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning")
-def test_a_model_without_weights_ranks_by_frequency(data):
-    X, Y = data
-    model = OvALinearXC(prune=1e9).fit(X, Y)
-    labels, _ = model.predict_topk(X, 6)
-    np.testing.assert_array_equal(labels, np.tile(np.argsort(-model.label_counts_), (400, 1)))
-
-
-def test_cross_validation_scores_such_rows_alike(data):
-    X, Y = data
-    model = OvALinearXCCV(Cs=[0.1, 10], cv=2).fit(X, Y)
-    single = OvALinearXC(C=model.C_).fit(X, Y)
-    for a, b in zip(
-        model.predict_topk(sp.csr_array((1, 9)), 6),
-        single.predict_topk(sp.csr_array((1, 9)), 6),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(a, b)

@@ -34,18 +34,12 @@ def test_a_weight_of_two_is_a_repeated_row_and_of_zero_a_missing_one(class_weigh
         )
 
 
-def test_weights_that_are_all_equal_scale_the_loss(xy):
-    X, Y = xy
-    assert_close(fit(X, Y, np.full(120, 3.0)), fit(X, Y, C=3.0))
-    assert_close(fit(X, Y, class_weight=2.0, negative_weight=2.0), fit(X, Y, C=2.0))
-
-
 def test_label_weights_by_number_and_by_array(xy):
     X, Y = xy
-    plus, minus = np.linspace(0.5, 2, 15), np.linspace(3, 1, 15)
-    model = fit(X, Y, class_weight=plus, negative_weight=list(minus))
+    plus = np.linspace(0.5, 2, 15)
+    model = fit(X, Y, class_weight=list(plus))
     for label in (0, 7, 14):
-        one = fit(X, Y[:, [label]], class_weight=plus[label], negative_weight=minus[label])
+        one = fit(X, Y[:, [label]], class_weight=plus[label])
         np.testing.assert_allclose(
             one.coef_.toarray()[0], model.coef_[[label]].toarray()[0], atol=1e-12
         )
@@ -66,13 +60,6 @@ def test_propensity_weights_are_inverse_propensities(xy):
     assert inverse.max() > 1.5 * inverse.min()
 
 
-def test_two_classes_have_one_weight(xy):
-    X, Y = xy
-    y = Y[:, [0]].toarray()[:, 0]
-    a, b = fit(X, y, class_weight=[3.0]), fit(X, y, class_weight=3.0)
-    np.testing.assert_array_equal(a.coef_.toarray(), b.coef_.toarray())
-
-
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 3.0, 1: 0.5}])
 def test_class_weights_are_those_of_scikit_learn(class_weight, n_classes, xy):
@@ -84,28 +71,3 @@ def test_class_weights_are_those_of_scikit_learn(class_weight, n_classes, xy):
     theirs.fit(X, y)
     np.testing.assert_allclose(ours.coef_.toarray(), theirs.coef_, atol=1e-4)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)
-
-
-def test_weights_of_some_labels_by_name(xy):
-    X, Y = xy
-    names = [f"label {j}" for j in range(15)]
-    plus = np.ones(15)
-    plus[[3, 9]] = 2.0, 0.5
-    named = fit(X, Y, label_names=names, class_weight={"label 3": 2.0, "label 9": 0.5})
-    np.testing.assert_array_equal(
-        named.coef_.toarray(), fit(X, Y, class_weight=plus).coef_.toarray()
-    )
-    with pytest.raises(ValueError, match=r"labels of y as keys, such as 'label 0'\. Got 'poem'\."):
-        fit(X, Y, label_names=names, class_weight={"poem": 2.0})
-    with pytest.raises(ValueError, match=r"positive numbers as values\. Got 0 for 'label 3'\."):
-        fit(X, Y, label_names=names, class_weight={"label 3": 0})
-
-
-def test_balanced_label_sets(xy):
-    X, Y = xy
-    counts = np.asarray(Y.sum(axis=0)).ravel()
-    model = fit(X, Y, class_weight="balanced")
-    expected = fit(
-        X, Y, class_weight=np.where(counts > 0, counts.mean() / np.maximum(counts, 1), 1)
-    )
-    assert_close(model, expected, atol=1e-9)

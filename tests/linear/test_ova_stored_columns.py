@@ -81,30 +81,3 @@ def test_prediction_with_posting_lists_and_columns(n_labels, form, make_xy):
     model = OvALinearXC(prune=0).fit(X, Y)
     assert (len(model._weights.by_feature.columns) > 20) == (n_labels == 400)
     assert_same_answers(model, X, stored_otherwise(X, form, np.random.default_rng(0)))
-
-
-def test_explanations(xy):
-    X, Y = xy
-    model = OvALinearXC(prune=0).fit(X, Y)
-    other = stored_otherwise(X, "zeros", np.random.default_rng(0))
-    for row in (3, 8):
-        a, b = model.explain(X[[row]], 6), model.explain(other[[row]], 6)
-        assert a.score == b.score
-        np.testing.assert_array_equal(a.features, b.features)
-
-
-@pytest.mark.parametrize("share", [0.9, 0.1])
-def test_a_dense_x_has_the_bits_of_its_sparse_form(share, make_xy):
-    """Where a dense X is read as sparse, and where it stays dense, at the same tolerance."""
-    X, Y = make_xy(n=150)
-    X = X.toarray()
-    if share > 0.5:
-        X[X == 0] = 0.1
-    dense = OvALinearXC(prune=0, tol=1e-6).fit(X, Y)
-    sparse = OvALinearXC(prune=0, tol=1e-6).fit(sp.csr_array(X), Y)
-    if share < 0.5:
-        assert_same_bytes(dense, sparse)
-    else:
-        np.testing.assert_allclose(dense.coef_.toarray(), sparse.coef_.toarray(), atol=1e-5)
-    for a, b in zip(dense.predict_topk(X), dense.predict_topk(sp.csr_array(X)), strict=True):
-        np.testing.assert_array_equal(a, b)

@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MultiLabelBinarizer
+from sklearn.preprocessing import MultiLabelBinarizer
 
-from sklearn_xc import OvALinearXC, topk
-from sklearn_xc.metrics import TopKScorer
+from sklearn_xc import OvALinearXC
 
 
 @pytest.fixture
@@ -55,21 +52,3 @@ def test_explanation_with_the_words_of_a_vectorizer(text_model):
     )
     positive = explanation.features[explanation.contributions > 0]
     assert set(positive) == {"ship", "salt"}
-
-
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_grid_search_with_a_sparse_indicator_and_top_k_scores(n_jobs, xy):
-    X, Y = xy
-    pipeline = make_pipeline(MaxAbsScaler(), OvALinearXC(prune=0))
-    search = GridSearchCV(
-        pipeline, {"ovalinearxc__C": [1e-4, 1.0]}, scoring=TopKScorer(ks=(1, 3)), refit="PSP@3",
-        cv=3, n_jobs=n_jobs,
-    ).fit(X, Y)  # fmt: skip
-    assert search.best_params_ == {"ovalinearxc__C": 1.0}
-    results = search.cv_results_
-    assert results["mean_test_PSP@3"][1] > results["mean_test_PSP@3"][0]
-    assert np.isfinite(results["mean_test_P@1"]).all()
-    assert isinstance(search.predict(X), sp.csr_array)
-    labels, _ = topk(search, X, 4)
-    direct = search.best_estimator_[-1].predict_topk(search.best_estimator_[:-1].transform(X), 4)
-    np.testing.assert_array_equal(labels, direct[0])

@@ -1,13 +1,11 @@
 """Labels without a training instance: last in every ranking, absent, never predicted."""
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from sklearn_xc import OvALinearXC, OvALinearXCCV
-from sklearn_xc.exceptions import ConvergenceWarning, UnseenLabelWarning
+from sklearn_xc.exceptions import UnseenLabelWarning
 
 UNSEEN = [0, 4, 17, 29]
 
@@ -73,28 +71,3 @@ def test_one_of_two_classes(seen, data):
         assert (model.predict(rows) == seen).all()
         assert (model.classes_[model.predict_topk(rows, 2)[0][:, 0]] == seen).all()
         assert ((model.decision_function(rows) > 0) == (seen == "yes")).all()
-
-
-def test_one_of_three_classes(data):
-    X = data[0]
-    y = np.arange(120) % 3
-    model = OvALinearXC(prune=0).fit(X, y, (y != 1).astype(float))
-    scores = model.decision_function(X)
-    assert (model.predict(X) != 1).all()
-    assert (model.predict_topk(X, 3)[0][:, 2] == 1).all()
-    assert (scores[:, 1] < scores[:, [0, 2]].min(axis=1)).all()
-    assert np.isfinite(scores).all()
-
-
-def test_nothing_explains_their_score(model, data):
-    with pytest.raises(ValueError, match="label 4 has no training instance"):
-        model.explain(data[0][[0]], 4)
-    assert model.explain(data[0][[0]], 5).label == 5
-
-
-def test_their_own_problems_need_not_converge(data):
-    X, Y, weight = data
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        model = OvALinearXC(prune=0).fit(X.astype(np.float32), Y[:, [1, 4]], 1e9 * weight)
-    assert model.fit_report_["status"].tolist() == ["converged", "stalled"]

@@ -22,15 +22,6 @@ def test_sums(dtype, fit_intercept, xy, make_problem):
     np.testing.assert_allclose(sum_rows(problem, rows), expected, rtol=1e-12, atol=1e-14)
 
 
-def test_ridge_and_intercept(xy, make_problem):
-    cases = [(True, True), (True, False), (False, True)]
-    problems = [
-        make_problem(*xy, fit_intercept=fit, regularize_intercept=regularize)
-        for fit, regularize in cases
-    ]
-    assert [(p.intercept, p.ridge) for p in problems] == [(1.0, 1.0), (1.0, 0.0), (0.0, 0.0)]
-
-
 def test_the_range_holds_twice_the_squared_norm(make_problem):
     """The curvature of the squared hinge along an instance, in float32, up to 3.4e38."""
     problems = [
@@ -42,11 +33,3 @@ def test_the_range_holds_twice_the_squared_norm(make_problem):
     check_range(problems[0], sum_instances(problems[0]))
     with pytest.raises(ValueError, match="too large for float32"):
         check_range(problems[1], sum_instances(problems[1]))
-
-
-def test_a_label_of_tiny_weights_is_out_of_range_beside_another(xy, make_problem):
-    X, Y = xy
-    weight = np.array([1.0, 1e-200])
-    problem = make_problem(X, Y[:, :2], plus=weight, minus=weight)
-    with pytest.raises(ValueError, match="too small"):
-        check_range(problem, sum_instances(problem))

@@ -2,45 +2,15 @@
 
 import numpy as np
 import pytest
-import scipy.optimize
-import scipy.sparse as sp
-from sklearn.linear_model import LogisticRegression
 
 from sklearn_xc import OvALinearXC
 from sklearn_xc.initialisers import Given
 from sklearn_xc.kernels.one_vs_all.lanes import PRUNED
-from sklearn_xc.losses import MarginLoss
-from sklearn_xc.parallel.interrupt import StopFlag
-from sklearn_xc.solvers import newton_cg, screening, smooth_newton
-from sklearn_xc.solvers.newton_cg import solve_block, workspace_bytes
-from sklearn_xc.solvers.problem import sum_instances
-from sklearn_xc.solvers.smooth_newton import SmoothNewton, is_side_by_side
+from sklearn_xc.solvers import newton_cg, smooth_newton
+from sklearn_xc.solvers.smooth_newton import SmoothNewton
 
 CONVERGED = 0
 EXACT = 1e-14, 0.01, 400
-
-
-class Exponential(MarginLoss):
-    """log(1 + exp(-m)) made steeper: a loss of a user, with a branch and a call."""
-
-    msi_negative_score = -1.5
-
-    def functions(self):
-        def value(margin):
-            return (
-                np.log1p(np.exp(-2 * margin))
-                if margin > 0
-                else (np.log1p(np.exp(2 * margin)) - 2 * margin)
-            )
-
-        def slope(margin):
-            return -2 / (1 + np.exp(2 * margin))
-
-        def curvature(margin):
-            small = np.exp(-2 * abs(margin))
-            return 4 * small / ((1 + small) * (1 + small))
-
-        return value, slope, curvature
 
 
 def at_points(problem, points):
@@ -112,16 +82,6 @@ def test_a_label_alone_has_the_bytes_of_one_among_many(dtype, make_xy, make_prob
             np.testing.assert_array_equal(getattr(apart, name), values, err_msg=name)
 
 
-@pytest.mark.parametrize("n_rows", [1, 50])
-def test_calls_of_few_rows(n_rows, xy, make_problem, solve, monkeypatch):
-    problem = make_problem(*xy, loss="logistic", tol=1e-6)
-    _, expected = solve(problem)
-    monkeypatch.setattr(screening, "_ROWS_PER_CALL", n_rows)
-    solution, W = solve(problem)
-    assert (solution.status == CONVERGED).all()
-    np.testing.assert_allclose(W, expected, atol=1e-5)
-
-
 def test_steps_that_lead_too_far_are_halved(xy, make_problem, objective_of, solve):
     """From far out whole steps overshoot, and all labels still come to the minimum."""
     problem = make_problem(*xy, loss="logistic", tol=1e-7, plus=np.full(15, 50.0), max_iter=1000)
@@ -132,72 +92,6 @@ def test_steps_that_lead_too_far_are_halved(xy, make_problem, objective_of, solv
     for label in (0, 2, 4, 7):
         objective = objective_of(problem, label)
         assert objective.value(W[label]) == pytest.approx(objective.minimum(), rel=1e-9, abs=1e-12)
-
-
-def test_a_start_beyond_numbers_is_zero(xy, make_problem, solve):
-    start = np.zeros((15, 41))
-    start[3], start[5] = 1e200, np.nan
-    problem = make_problem(*xy, loss="logistic", tol=1e-6)
-    solution, W = solve(problem, Given(start))
-    assert (solution.status == CONVERGED).all()
-    np.testing.assert_allclose(W, solve(problem)[1], atol=1e-5)
-
-
-def test_a_flag_that_is_set_meanwhile_stops_it(xy, make_problem, monkeypatch):
-    problem = make_problem(*xy, loss="logistic")
-    stop, products = StopFlag(), smooth_newton.add_products
-
-    def last_products(*arguments):
-        products(*arguments)
-        stop.set()
-
-    monkeypatch.setattr(smooth_newton, "add_products", last_products)
-    start = Given(np.zeros((15, 41)))
-    with pytest.raises(KeyboardInterrupt):
-        solve_block(problem, sum_instances(problem), start, None, np.arange(15), 4, stop)
-
-
-def test_few_labels_and_dense_rows_are_solved_one_at_a_time(xy, make_problem, solve):
-    X, Y = xy
-    several = make_problem(X, Y, loss="logistic", tol=1e-8)
-    few = make_problem(X, Y[:, :3], loss="logistic", tol=1e-8)
-    dense = make_problem(X, Y, loss="logistic", tol=1e-8, dense=True)
-    assert is_side_by_side(several)
-    assert not any(map(is_side_by_side, (few, dense, make_problem(X, Y))))
-    W = solve(several)[1]
-    np.testing.assert_allclose(solve(few)[1], W[:3], atol=1e-6)
-    np.testing.assert_allclose(solve(dense)[1], W, atol=1e-6)
-
-
-def test_a_loss_of_ones_own(make_xy):
-    X, Y = make_xy(n_labels=12)
-    model = OvALinearXC(loss=Exponential(), C=2.0, tol=1e-8, prune=0).fit(X, Y)
-    assert (model.fit_report_["status"] == "converged").all()
-    for label in (0, 3, 8):
-        sign = np.where(Y[:, [label]].toarray()[:, 0] > 0, 1.0, -1.0)
-        rows = np.hstack([X.toarray(), np.ones((X.shape[0], 1))])
-
-        def objective(w, rows=rows, sign=sign):
-            return 0.5 * w @ w + 2.0 * np.logaddexp(0, -2 * sign * (rows @ w)).sum()
-
-        found = scipy.optimize.minimize(objective, np.zeros(rows.shape[1]), tol=1e-10).fun
-        assert model.fit_report_["objective"][label] == pytest.approx(found, rel=1e-6)
-
-
-def test_liblinear_has_the_same_weights():
-    """Short rows, more features than rows, rare labels: what it is for."""
-    rng = np.random.default_rng(0)
-    X = sp.random_array((400, 900), density=0.01, rng=rng, format="csr")
-    Y = np.zeros((400, 20), int)
-    for label in range(20):
-        Y[rng.choice(400, 1 + label, replace=False), label] = 1
-    model = OvALinearXC(loss="logistic", C=3.0, tol=1e-9, prune=0).fit(X, sp.csr_array(Y))
-    for label in range(20):
-        reference = LogisticRegression(C=3.0, solver="liblinear", tol=1e-9, max_iter=10_000)
-        reference.fit(X, Y[:, label])
-        found = model.coef_[[label]].toarray()
-        np.testing.assert_allclose(found, reference.coef_, atol=2e-5)
-        np.testing.assert_allclose(model.intercept_[label], reference.intercept_, atol=2e-5)
 
 
 def test_threads_and_blocks_change_no_byte(make_xy, monkeypatch):
@@ -211,15 +105,3 @@ def test_threads_and_blocks_change_no_byte(make_xy, monkeypatch):
     for other in fits[1:]:
         assert other.coef_.data.tobytes() == fits[0].coef_.data.tobytes()
         assert other.intercept_.tobytes() == fits[0].intercept_.tobytes()
-
-
-def test_workspace_bytes(make_problem):
-    """It is what the arrays of the solver take, and those of the points."""
-    X, Y = np.random.default_rng(0).normal(size=(300, 40)), np.eye(300, 32)
-    problem = make_problem(X, Y, loss="logistic")
-    solver = SmoothNewton(problem, EXACT, lambda: None)
-    arrays = [v for v in vars(solver).values() if isinstance(v, np.ndarray)]
-    taken = sum(array.nbytes for array in arrays)
-    points = newton_cg._make_lanes(problem, 32).points.nbytes
-    told = workspace_bytes(300, 40, 32, 8, True)
-    assert taken + points <= told <= 2 * (taken + points) + 2**16

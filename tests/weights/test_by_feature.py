@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc.kernels.prediction.row_scores import N_TIERS
 from sklearn_xc.weights.by_feature import COLUMN_SHARE, COLUMN_WORK, arrange_by_feature
 
 
@@ -46,27 +45,3 @@ def test_all_weights_are_kept(n_labels, dtype):
     np.testing.assert_array_equal(weights.highest, W.max(axis=0))
     np.testing.assert_array_equal(weights.lowest, W.min(axis=0))
     assert not any(array.flags.writeable for array in vars(weights).values())
-
-
-def test_tiers_fall_with_impact_and_share_the_work():
-    W = make(1001)
-    weights = arrange_by_feature(sp.csr_array(W))
-    impact = (W.max(axis=0) - W.min(axis=0)) / np.maximum(weights.work, 1)
-    for first, kind in ((0, weights.slot < 0), (N_TIERS, weights.slot >= 0)):
-        tier = weights.tier[kind].astype(int)
-        assert tier.min() == first
-        assert tier.max() < first + N_TIERS
-        by_impact = tier[np.argsort(-impact[kind], kind="stable")]
-        assert (np.diff(by_impact) >= 0).all()
-        # What comes before a tier is its share of the work, to within one feature.
-        for each in np.unique(tier):
-            before = weights.work[kind][tier < each].sum() / weights.work[kind].sum()
-            largest = weights.work[kind].max() / weights.work[kind].sum()
-            assert abs(before - (each - first) / N_TIERS) <= largest
-    assert len(np.unique(weights.tier[weights.slot >= 0])) > 4
-
-
-def test_duplicate_entries_are_summed():
-    coef = sp.coo_array((np.ones(3), ([1, 1, 0], [2, 2, 1])), shape=(2, 3))
-    weights = arrange_by_feature(sp.csr_array(coef))
-    assert unarranged(weights, 2).tolist() == [[0, 1, 0], [0, 0, 2]]

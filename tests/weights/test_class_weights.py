@@ -66,13 +66,6 @@ def test_scores(weights, dtype):
     np.testing.assert_allclose(scores, exact_scores(weights, X), atol=tolerance)
 
 
-def test_x_is_read_in_the_type_of_the_weights(weights, dtype):
-    X = make_rows(40, np.float64 if dtype == np.float32 else np.float32)
-    scores = weights.scores(X, None)
-    assert scores.dtype == dtype
-    np.testing.assert_allclose(scores, exact_scores(weights, X), atol=1e-4)
-
-
 def test_log_normalisers(weights, dtype):
     X = make_rows(40, dtype)
     found = weights.log_normalisers(X, None)
@@ -91,11 +84,6 @@ def test_log_losses_of_pairs_in_any_order(weights, n_classes, dtype):
     found = weights.log_losses(X, rows.astype(np.int32), classes.astype(np.int32), None)
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, expected, atol=400 * np.finfo(dtype).eps)
-
-
-def test_log_losses_of_no_pairs(weights):
-    nothing = np.empty(0, np.int32)
-    assert weights.log_losses(make_rows(5, weights.coef.dtype), nothing, nothing, None).size == 0
 
 
 @pytest.mark.parametrize("k", [1, 3, 70, 75])
@@ -149,80 +137,6 @@ class TestHardest:
         assert np.abs(losses - exact).max() <= 0.003
         assert (losses >= 0).all()
 
-    @pytest.mark.parametrize("n_hard", [1, 3, 6])
-    def test_ties_go_to_the_smaller_class(self, dtype, n_hard):
-        """The own class is not among them, wherever it stands."""
-        weights, X = ClassWeights(np.zeros((7, D), dtype)), make_rows(40, dtype)
-        classes = np.arange(7, dtype=np.int32)
-        hard, losses = weights.hardest(X, np.full(7, 3, np.int32), classes, n_hard, None)
-        for y in range(7):
-            assert hard[y].tolist() == [k for k in range(7) if k != y][:n_hard]
-        np.testing.assert_allclose(losses, np.log(7), atol=0.003)
-
-    def test_some_tie(self, dtype):
-        weights, X = make_weights(70, dtype, False), make_rows(40, dtype)
-        coef = weights.coef.copy()
-        coef[10:40] = coef[5]
-        weights = ClassWeights(coef)
-        rows, classes = self.pairs(70)
-        for n_hard in (1, 4, 33, 69):
-            found, _ = weights.hardest(X, rows, classes, n_hard, None)
-            expected = self.expected(weights.scores(X, None), rows, classes, n_hard)
-            np.testing.assert_array_equal(found, expected)
-
-    def test_all_others(self, dtype):
-        weights, X = make_weights(9, dtype, True), make_rows(40, dtype)
-        rows, classes = self.pairs(9)
-        hard, _ = weights.hardest(X, rows, classes, 8, None)
-        everything = np.sort(np.column_stack([hard, classes]), axis=1)
-        np.testing.assert_array_equal(everything, np.tile(np.arange(9), (len(rows), 1)))
-
-    def test_a_loss_is_never_negative(self, dtype):
-        """Where the own class leads by far, the rough normaliser may be below its score."""
-        X = make_rows(40, dtype)
-        rows = np.arange(40, dtype=np.int32)
-        weights = ClassWeights(100 * make_weights(70, dtype, False).coef)
-        best = weights.topk(X, 1, None)[0][:, 0].astype(np.int32)
-        _, losses = weights.hardest(X, rows, best, 3, None)
-        assert (losses >= 0).all()
-        np.testing.assert_allclose(losses, weights.log_losses(X, rows, best, None), atol=0.003)
-
-    @pytest.mark.parametrize("size", [1e7, 1e39])
-    def test_large_scores(self, size):
-        X, rows = make_rows(40), np.arange(40, dtype=np.int32)
-        weights = ClassWeights(size * make_weights(70, np.float64, False).coef)
-        best = weights.topk(X, 1, None)[0][:, 0].astype(np.int32)
-        _, losses = weights.hardest(X, rows, best, 3, None)
-        np.testing.assert_allclose(losses, weights.log_losses(X, rows, best, None), atol=0.003)
-
-    @pytest.mark.parametrize("offset", [-1e4, 1e4])
-    def test_scores_far_from_zero(self, dtype, offset):
-        weights, X = make_weights(37, dtype, True), make_rows(40, dtype)
-        coef = weights.coef.copy()
-        coef[:, 5] += offset
-        weights = ClassWeights(coef, np.asarray(weights.scale, np.float64))
-        rows, classes = self.pairs(37)
-        hard, losses = weights.hardest(X, rows, classes, 5, None)
-        expected = self.expected(weights.scores(X, None), rows, classes, 5)
-        np.testing.assert_array_equal(hard, expected)
-        exact = weights.log_losses(X, rows, classes, None)
-        np.testing.assert_allclose(losses, exact, atol=0.003)
-
-    def test_one_row(self, dtype):
-        weights, X = make_weights(70, dtype, False), make_rows(40, dtype).take(np.array([3]))
-        rows, classes = np.zeros(2, np.int32), np.array([69, 0], np.int32)
-        hard, _ = weights.hardest(X, rows, classes, 69, None)
-        expected = self.expected(weights.scores(X, None), rows, classes, 69)
-        np.testing.assert_array_equal(hard, expected)
-
-    def test_no_pairs(self, dtype):
-        nothing = np.empty(0, np.int32)
-        hard, losses = make_weights(70, dtype, False).hardest(
-            make_rows(5, dtype), nothing, nothing, 3, None
-        )
-        assert hard.shape == (0, 3)
-        assert losses.shape == (0,)
-
 
 @pytest.mark.parametrize("n_classes", [1, 7, 70, 1500])
 def test_scores_beyond_the_range_of_floats(n_classes, dtype):
@@ -270,30 +184,6 @@ def test_threads_and_tasks_change_no_bit(monkeypatch, dtype, rows_per_task, n_jo
         assert found.tobytes() == value.tobytes()
 
 
-def test_every_thread_has_rows(monkeypatch):
-    """But no task is so short that the weights would be read for a few rows."""
-    weights, X = make_weights(70, np.float64, True), make_rows(40)
-    monkeypatch.setattr(class_weights, "_LEAST_ROWS", 8)
-    for n_jobs, expected in ((1, [40]), (2, [20, 20]), (3, [12, 14, 14]), (16, [8] * 5)):
-        sizes = []
-        weights._map_scores(
-            lambda first, last, _, sizes=sizes: sizes.append(last - first), X, n_jobs
-        )
-        assert sorted(sizes) == expected
-
-
-def test_many_classes_make_short_tasks(monkeypatch):
-    """One row at a time if its scores are more than a task may hold."""
-    weights, X = make_weights(70, np.float64, True), make_rows(40)
-    expected = weights.scores(X, 1)
-    sizes = []
-    for n_scores in (1, 70 * 3):
-        monkeypatch.setattr(class_weights, "_SCORES_PER_TASK", n_scores)
-        weights._map_scores(lambda first, last, scores: sizes.append(last - first), X, 1)
-        np.testing.assert_array_equal(weights.scores(X, 1), expected)
-    assert sizes == [1] * 40 + [3] * 13 + [1]
-
-
 def test_scores_that_do_not_fit_into_memory(monkeypatch):
     weights = make_weights(70, np.float64, False)
     empty = np.empty(0)
@@ -301,38 +191,6 @@ def test_scores_that_do_not_fit_into_memory(monkeypatch):
     X = CsrRows(np.zeros(1, np.int64), empty.astype(np.int32), empty, (n, D))
     with pytest.raises(MemoryBudgetError, match=f"{n} instances x 70 classes.*predict_topk"):
         weights.scores(X, None)
-
-
-def test_the_weights_cannot_be_written(weights):
-    assert not weights.coef.flags.writeable
-    assert not weights.scale.flags.writeable
-    assert weights.scale.dtype == weights.coef.dtype
-
-
-@pytest.mark.parametrize("with_scale", [False, True])
-def test_some_classes_score_the_bits_that_they_score_among_all(with_scale, dtype):
-    """Also of rows that these have no weight for, and of rows that none has."""
-    weights = make_weights(70, dtype, with_scale)
-    coef = weights.coef.copy()
-    coef[:40, :20] = 0
-    coef[:, 85:] = 0
-    scale, intercept = weights.scale.astype(np.float64), weights.intercept
-    weights = ClassWeights(coef, scale, intercept, weights.prior)
-    X = sp.random_array((50, D), density=0.1, random_state=np.random.default_rng(1)).tolil()
-    X[0], X[1], X[2] = 0, np.eye(D)[3], np.eye(D)[88]
-    X = sp.csr_array(X, dtype=dtype)
-    indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-    X = CsrRows(indptr, indices, X.data, X.shape)
-    everything = weights.scores(X, None)
-    for classes in ([3], [0, 7, 39], np.arange(10, 70, 3)):
-        found = weights.scorer_of(np.array(classes), None)(X)
-        np.testing.assert_array_equal(found, everything[:, classes])
-
-
-def test_a_copy_of_some_weights_asks_for_room():
-    weights = make_weights(70, np.float64, False)
-    with pytest.raises(MemoryBudgetError, match=r"^who: .*the weights of 3 classes x 90 features"):
-        weights.scorer_of(np.arange(3), None, 3 * 90 * 8 - 1, "who")
 
 
 @pytest.mark.parametrize("cost", [0, 5, 1e9])

@@ -75,33 +75,6 @@ def test_scores_have_the_bits_of_the_weights_that_codes_stand_for(n_labels, dtyp
     assert (np.abs(small.scores(X, None) - expected) <= tolerance).all()
 
 
-def test_there_are_lists_and_columns():
-    found = make(700, np.float32).compact().by_feature
-    assert (found.slot >= 0).sum() > 5
-    assert (found.begins[1:] > found.begins[:-1]).sum() > 5
-
-
-def test_threads_change_no_bit():
-    small, X = make(700, np.float32).compact(), make_rows(np.float32, n=700)
-    for n_jobs in (1, 2):
-        found = small.topk(X, 7, n_jobs)
-        for part, expected in zip(found, small.topk(X, 7, None), strict=True):
-            np.testing.assert_array_equal(part, expected)
-
-
-def test_far_labels():
-    """Further apart than 255 and 65,535."""
-    labels = np.array([0, 3, 300, 70_000, 70_001, 199_999])
-    coef = sp.csr_array((np.arange(1.0, 7), (labels, [0, 0, 0, 0, 1, 1])), shape=(200_000, 2))
-    small = LabelWeights(coef, np.zeros(200_000)).compact()
-    assert small.coef.toarray()[:, 0].nonzero()[0].tolist() == [0, 3, 300, 70_000]
-    assert small.coef.toarray()[:, 1].nonzero()[0].tolist() == [70_001, 199_999]
-    assert small.topk(rows(np.eye(2), float), 2, None)[0].tolist() == [
-        [70_000, 300],
-        [199_999, 70_001],
-    ]
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_there_are_no_weights(dtype):
     intercept = np.arange(3).astype(dtype)
@@ -121,14 +94,6 @@ def test_weights_at_the_ends_of_their_range(dtype):
     np.testing.assert_allclose(near[:, 0], W[:, 0], rtol=0.02)
     np.testing.assert_allclose(near[:, 1], W[:, 1], rtol=0.2)
     assert near[:, 2].tolist() == [pytest.approx(1, rel=0.02), 0]
-
-
-def test_it_is_compact_already():
-    small = make(300, np.float32).compact()
-    assert small.compact() is small
-    again = of_full_size(small).compact()
-    for name, array in small.__getstate__()["arrays"].items():
-        np.testing.assert_array_equal(array, again.__getstate__()["arrays"][name])
 
 
 def test_it_is_pickled_as_it_is():

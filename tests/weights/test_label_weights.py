@@ -1,7 +1,5 @@
 """Sparse label weights and their scores."""
 
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -35,40 +33,6 @@ def instances():
 
 def dense_scores(model, X):
     return X @ model.coef.toarray().T + model.intercept
-
-
-@pytest.mark.parametrize("n_jobs", [None, 1, 2])
-@pytest.mark.parametrize("rows_per_task", [1, 7, 25, 1000])
-def test_rows_are_cut_into_tasks_without_loss(model, X, n_jobs, rows_per_task, monkeypatch):
-    monkeypatch.setattr(label_weights, "ROWS_PER_TASK", rows_per_task)
-    expected = dense_scores(model, X)
-    np.testing.assert_allclose(model.scores(rows(X), n_jobs), expected, atol=1e-13)
-    labels, scores = model.topk(rows(X), 4, n_jobs)
-    np.testing.assert_array_equal(labels, np.argsort(-expected, axis=1)[:, :4])
-    np.testing.assert_allclose(scores, -np.sort(-expected, axis=1)[:, :4], atol=1e-13)
-
-
-def test_places_beyond_the_labels_are_padded(model, X):
-    labels, scores = model.topk(rows(X), 33, None)
-    assert (labels[:, 30:] == -1).all()
-    assert (scores[:, 30:] == -np.inf).all()
-    assert (np.sort(labels[:, :30], axis=1) == np.arange(30)).all()
-
-
-def test_instances_follow_the_dtype_of_the_weights(model, X):
-    small = LabelWeights(model.coef.astype(np.float32), model.intercept.astype(np.float32))
-    assert small.topk(rows(X), 2, None)[1].dtype == np.float32
-    assert small.scores(rows(X), None).dtype == np.float32
-    np.testing.assert_allclose(small.scores(rows(X), None), dense_scores(model, X), atol=1e-5)
-
-
-def test_the_copy_by_feature_is_made_once_and_not_pickled(model, X):
-    before = model.topk(rows(X), 3, None)
-    assert model.by_feature is model.by_feature
-    again = pickle.loads(pickle.dumps(model))
-    assert vars(again)["_scoring"] is None
-    for a, b in zip(again.topk(rows(X), 3, None), before, strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 def test_the_copies_made_inside_are_dropped(model, X):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sklearn_xc import OvALinearXC, load
 from sklearn_xc.datasets import make_xc_classification
-from sklearn_xc.linear import assembly
+from sklearn_xc.linear import training
 from sklearn_xc.parallel.spill import empty_in_file, is_in_file
 from sklearn_xc.weights import transposition
 from sklearn_xc.weights.by_feature import arrange_by_feature, reach_of
@@ -61,7 +61,7 @@ def test_weights_of_a_fit_are_saved_from_files(tmp_path, monkeypatch):
     X, Y = make_xc_classification(300, 200, 60, random_state=0, return_X_y=True)
     plain = OvALinearXC().fit(X, Y)
     plain.save(tmp_path / "plain")
-    monkeypatch.setattr(assembly, "maker", lambda in_files, who: _in_files)
+    monkeypatch.setattr(training, "maker", lambda in_files, who: _in_files)
     monkeypatch.setattr(transposition, "WEIGHTS_AT_A_TIME", 100)
     model = OvALinearXC().fit(X, Y)
     assert is_in_file(model.coef_.data)

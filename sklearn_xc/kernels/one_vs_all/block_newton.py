@@ -36,14 +36,14 @@ MAX_HALVINGS = 20
 #: this share of all (both by weight), is halved unseen, at most so often: on the way out of a start
 #: with few active rows whole steps lead to where every row is active, and another screen costs less
 #: than a look at all of them.
-CROWD_FACTOR = 8
-CROWD_SHARE = 0.02
+ACTIVE_FACTOR = 8
+ACTIVE_SHARE = 0.02
 MAX_UNSEEN = 4
 #: Most instances are negatives, far from the kink at a good start, and a Newton step that sees only
 #: the few active ones takes them all across it. A sample of the rows tells before any screen: a
-#: step may take their mean score this share of the way to the kink, and so many of them (by weight)
-#: across it, or CROWD_FACTOR times as many as all rows active before; else it is shortened, by this
-#: factor again and again, but not below the least share: the minimum may lie across the kink.
+#: step may take their mean score this share of the way to the kink, and this share of them (by
+#: weight) across it, or ACTIVE_FACTOR times all rows active before; else it is shortened by this
+#: factor repeatedly, but not below the least share: the minimum may lie across the kink.
 APPROACH = 0.7
 SAMPLE_SHARE = 0.01
 SHORTER, LEAST_SHARE = 0.7, 0.06
@@ -137,25 +137,61 @@ def measure_start(point):
     return squared_norm(point)
 
 
-@functools.cache
-def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
-    """Return ``advance``, compiled for `loss` and `rows_of` on its first call.
+@inlined
+def is_done(lanes, k, max_iter):
+    """Tell whether a lane is to leave its working set as it is, and count the step."""
+    if lanes.purpose[k] == PRUNED:
+        return True
+    if lanes.step_length[k] < 0:
+        return False
+    lanes.n_iter[k] += 1
+    return (
+        lanes.gradient_norm[k] <= lanes.threshold[k]
+        or lanes.step_length[k] == 0
+        or lanes.n_flat[k] > MAX_FLAT
+        or lanes.n_iter[k] >= max_iter
+        or not lanes.objective[k] < np.inf
+    )
 
-    Parameters
-    ----------
-    loss : CompiledLoss
-        See ``sklearn_xc.losses.margin``.
-    rows_of : module
-        ``csr_rows`` or ``dense_rows``.
-    """
+
+@inlined
+def sum_weights(data, rows):
+    """Return the summed weight of some rows."""
+    total = np.float64(0.0)
+    for r in range(rows.shape[0]):
+        total += np.float64(data.weight[np.uint32(rows[r])])
+    return total
+
+
+@inlined
+def weight_at_work(data, lanes, k):
+    """Return the weight of the active rows where a lane stands, and of its positives."""
+    label = lanes.label[k]
+    positives = data.y_rows[data.y_indptr[label] : data.y_indptr[label + 1]]
+    active = lanes.active[k, : lanes.n_active[k]]
+    return sum_weights(data, active) + sum_weights(data, positives)
+
+
+@inlined
+def activates_many(data, lanes, k, candidates):
+    """Tell whether a Newton step's trial point is to be halved unseen."""
+    if (
+        lanes.purpose[k] != NEWTON
+        or lanes.objective[k] == np.inf
+        or lanes.n_unseen[k] >= MAX_UNSEEN
+    ):
+        return False
+    before = weight_at_work(data, lanes, k)
+    negatives = max(ACTIVE_FACTOR * before, ACTIVE_SHARE * data.total_weight)
+    return sum_weights(data, candidates) > negatives
+
+
+@functools.cache
+def _row_functions(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
+    """Return scores, losses and derivatives of some rows."""
     value, slope, curvature = loss.value, loss.slope, loss.curvature
     active_below = float(loss.active_below)
     row_dot_double, prefetch_row = rows_of.row_dot_double, rows_of.prefetch_row
-    is_compactable, compact = rows_of.is_compactable, rows_of.compact
-    directions = direction_functions(rows_of)
-    add_gradient, conjugate_gradients = directions.add_gradient, directions.conjugate_gradients
-    screened = math.isfinite(active_below)
-    rows_of_lane = _working_set_of if rows_of is csr_rows else _all_rows
 
     @inlined
     def list_rows(data, point, out, scores):
@@ -167,22 +203,6 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
             out[n] = i
             n += np.uint32(not scores[i] <= -active_below)
         return np.int64(n)
-
-    @inlined
-    def is_done(lanes, k, max_iter):
-        """Tell whether a lane is to leave its working set as it is, and count the step."""
-        if lanes.purpose[k] == PRUNED:
-            return True
-        if lanes.step_length[k] < 0:
-            return False
-        lanes.n_iter[k] += 1
-        return (
-            lanes.gradient_norm[k] <= lanes.threshold[k]
-            or lanes.step_length[k] == 0
-            or lanes.n_flat[k] > MAX_FLAT
-            or lanes.n_iter[k] >= max_iter
-            or not lanes.objective[k] < np.inf
-        )
 
     @inlined
     def score_rows(X, rows, point, out):
@@ -216,33 +236,16 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
                 n += 1
         return n
 
-    @inlined
-    def sum_weights(data, rows):
-        total = np.float64(0.0)
-        for r in range(rows.shape[0]):
-            total += np.float64(data.weight[np.uint32(rows[r])])
-        return total
+    return SimpleNamespace(
+        list_rows=list_rows, score_rows=score_rows, sum_losses=sum_losses, keep_active=keep_active
+    )
 
-    @inlined
-    def weight_at_work(data, lanes, k):
-        """Return the weight of the active rows where a lane stands, and of its positives."""
-        label = lanes.label[k]
-        positives = data.y_rows[data.y_indptr[label] : data.y_indptr[label + 1]]
-        active = lanes.active[k, : lanes.n_active[k]]
-        return sum_weights(data, active) + sum_weights(data, positives)
 
-    @inlined
-    def is_crowded(data, lanes, k, candidates):
-        """Tell whether a Newton step's trial point is to be halved unseen."""
-        if (
-            lanes.purpose[k] != NEWTON
-            or lanes.objective[k] == np.inf
-            or lanes.n_unseen[k] >= MAX_UNSEEN
-        ):
-            return False
-        before = weight_at_work(data, lanes, k)
-        crowd = max(CROWD_FACTOR * before, CROWD_SHARE * data.total_weight)
-        return sum_weights(data, candidates) > crowd
+@functools.cache
+def _line_search(loss: Any, rows_of: ModuleType) -> Any:
+    """Return ``search_line``."""
+    functions, screened = _row_functions(loss, rows_of), loss.has_kink
+    score_rows, sum_losses = functions.score_rows, functions.sum_losses
 
     @inlined
     def search_line(data, lanes, k, w, v, positives, trial_active, scratch):
@@ -282,6 +285,17 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
                 return lam, n
         return 0.0, n
 
+    return search_line
+
+
+@functools.cache
+def _trial_step(loss: Any, rows_of: ModuleType) -> Any:
+    """Return ``step_to_trial``."""
+    functions, screened = _row_functions(loss, rows_of), loss.has_kink
+    active_below = float(loss.active_below)
+    score_rows, sum_losses = functions.score_rows, functions.sum_losses
+    keep_active, search_line = functions.keep_active, _line_search(loss, rows_of)
+
     @inlined
     def step_to_trial(data, lanes, k, candidates, n_candidates, has_scores, scratch):
         """Take the step, whole or in part; return the number of active rows, -1 if it did not.
@@ -297,7 +311,7 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
         d = w.shape[0] - 1
 
         # `candidates` has room for the positives too.
-        if screened and is_crowded(data, lanes, k, candidates[:n_candidates]):
+        if screened and activates_many(data, lanes, k, candidates[:n_candidates]):
             for j in range(d + 1):
                 v[j] = w[j] + w.dtype.type(0.5) * (v[j] - w[j])
             lanes.trial_norm2[k] = squared_norm(v)
@@ -355,6 +369,14 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
         lanes.n_unseen[k] = 0
         return n
 
+    return step_to_trial
+
+
+@functools.cache
+def _step_limit(loss: Any, rows_of: ModuleType) -> Any:
+    """Return ``hold_back``."""
+    score_rows, active_below = _row_functions(loss, rows_of).score_rows, float(loss.active_below)
+
     @inlined
     def hold_back(data, lanes, k, w, v, scratch):
         """Shorten a step that would take a sample of the rows too near to the kink, or beyond."""
@@ -374,19 +396,29 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
         share = 1.0
         if 0.0 < APPROACH * to_kink < rise:
             share = max(APPROACH * to_kink / rise, LEAST_SHARE)
-        crowd = total * max(CROWD_FACTOR * before / data.total_weight, SAMPLE_SHARE)
+        negatives = total * max(ACTIVE_FACTOR * before / data.total_weight, SAMPLE_SHARE)
         while share > LEAST_SHARE:
             above = np.float64(0.0)
             for r in range(rows.shape[0]):
                 if not scores[r] + share * changes[r] <= -active_below:
                     above += np.float64(data.weight[np.uint32(rows[r])])
-            if above <= crowd:
+            if above <= negatives:
                 break
             share = max(SHORTER * share, LEAST_SHARE)
         if share < 1.0:
             for j in range(v.shape[0]):
                 v[j] = w[j] + share * (v[j] - w[j])
             lanes.slope[k] *= share
+
+    return hold_back
+
+
+@functools.cache
+def _direction(loss: Any, rows_of: ModuleType) -> Any:
+    """Return ``find_direction``."""
+    functions, screened = direction_functions(rows_of), loss.has_kink
+    add_gradient, conjugate_gradients = functions.add_gradient, functions.conjugate_gradients
+    hold_back = _step_limit(loss, rows_of)
 
     @inlined
     def find_direction(data, lanes, k, X, rows, n_local, is_copy, cg, scratch):
@@ -470,6 +502,25 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
             hold_back(data, lanes, k, w, v, scratch)
         lanes.trial_norm2[k] = squared_norm(v)
 
+    return find_direction
+
+
+@functools.cache
+def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
+    """Return ``advance``, compiled for `loss` and `rows_of` on its first call.
+
+    Parameters
+    ----------
+    loss : CompiledLoss
+        See ``sklearn_xc.losses.margin``.
+    rows_of : module
+        ``csr_rows`` or ``dense_rows``.
+    """
+    is_compactable, compact = rows_of.is_compactable, rows_of.compact
+    list_rows = _row_functions(loss, rows_of).list_rows
+    step_to_trial, find_direction = _trial_step(loss, rows_of), _direction(loss, rows_of)
+    rows_of_lane = _working_set_of if rows_of is csr_rows else _all_rows
+
     @kernel
     def advance(data, sets, lanes, occupied, candidates, n_candidates, cg, scratch):
         """Take each occupied lane to its trial point, and set its next one.
@@ -541,6 +592,13 @@ def _working_set_of(data, sets, k):
     end = entry + indptr[n]
     X = (indptr, sets.indices[entry:end], sets.data[entry:end])
     return Rows(
-        X, sets.weight[row : row + n], data.total_weight, data.sample[:0], sets.y_indptr,
-        sets.y_rows, data.intercept, data.ridge, sets.gap[k],
-    )  # fmt: skip
+        X,
+        sets.weight[row : row + n],
+        data.total_weight,
+        data.sample[:0],
+        sets.y_indptr,
+        sets.y_rows,
+        data.intercept,
+        data.ridge,
+        sets.gap[k],
+    )

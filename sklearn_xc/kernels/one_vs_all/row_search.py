@@ -1,4 +1,4 @@
-"""Looks for the rows that a label has to do with: those of high scores, by posting lists.
+"""Passes for the rows that a label has to do with: those of high scores, by posting lists.
 
 A score is high by features whose weight matters, and few rows have one of these. What all others
 can add is bounded by their norm; where too many rows would be read, a screen lists them instead.
@@ -122,9 +122,21 @@ def erase_point(features, first, last, dense):
 
 @kernel
 def list_similar_rows(
-    X, weight, by_feature, longest_row, y_indptr, y_rows, labels, of_positives, of_shared, shared,
-    kink, share, n_wanted, most_postings, largest, work, touched, scores, met, out_indptr, out,
-):  # fmt: skip
+    X,
+    weight,
+    by_feature,
+    longest_row,
+    Y,
+    labels,
+    starts,
+    kink,
+    share,
+    n_wanted,
+    limits,
+    spaces,
+    out_indptr,
+    out,
+):
     """List for each label its positives, -1, and other rows of high scores where it starts.
 
     Parameters
@@ -135,26 +147,25 @@ def list_similar_rows(
         ``(indptr, rows, values)``: X by feature.
     longest_row : float
         The largest norm of a row.
-    y_indptr, y_rows : ndarray of int64 and int32
-        Positive rows of each label.
+    Y : tuple of ndarray of int64 and int32
+        ``(indptr, rows)``: positive rows of each label.
     labels : ndarray of int64 of shape (m,)
         Which labels.
-    of_positives, of_shared, shared : ndarray of float64 of shape (m,), (m,) and (d + 1,)
-        Starts, as for ``mix_points``; only what raises scores counts, of features of positives.
+    starts : tuple of ndarray of float64 of shape (m,), (m,) and (d + 1,)
+        ``(of_positives, of_shared, shared)``, as for ``mix_points``; only what raises scores
+        counts, of features of positives.
     kink : float
         The score from which a negative has a loss.
     share : float
         Of the distance between kink and intercept, what features may add that do not matter.
     n_wanted : ndarray of int64 of shape (m,)
         About how many rows.
-    most_postings : int
-        Features that count least for their frequency are left out beyond so many non-zeros.
-    largest : int
-        A label is left whose features that matter have more non-zeros.
-    work, touched : ndarray of float64 and int32 of shape (d + 1,)
-        `work` all 0, and left so.
-    scores, met : ndarray of float32 and int32 of shape (n + 1,)
-        `scores` all 0, and left so.
+    limits : tuple of int
+        Features that count least for their frequency are left out beyond the first number of
+        non-zeros. A label is left whose features that matter have more than the second.
+    spaces : tuple of ndarray of float64, int32, float32 and int32
+        Work space ``(work, touched, scores, met)`` of shape (d + 1,), (d + 1,), (n + 1,) and
+        (n + 1,); `work` and `scores` are 0 and left so.
     out_indptr, out : ndarray of int64 of shape (m + 1,) and int32
         `out_indptr` is overwritten, `out` in place or by a larger one.
 
@@ -164,6 +175,10 @@ def list_similar_rows(
         The lists, one behind the other.
     is_left : ndarray of bool of shape (m,)
     """
+    y_indptr, y_rows = Y
+    of_positives, of_shared, shared = starts
+    most_postings, largest = limits
+    work, touched, scores, met = spaces
     indptr = by_feature[0]
     counts = np.empty(_PARTS + 1, np.int64)
     sums = np.empty(0, np.float32)
@@ -232,9 +247,19 @@ def list_similar_rows(
 
 @kernel
 def list_rows_above(
-    X, by_feature, longest_row, point_indptr, features, points, prune, kinks, share,
-    most_postings, known_indptr, known, dense, scores, met, out_indptr, out,
-):  # fmt: skip
+    X,
+    by_feature,
+    longest_row,
+    sparse_points,
+    prune,
+    kinks,
+    share,
+    most_postings,
+    known_rows,
+    spaces,
+    out_indptr,
+    out,
+):
     """List for each point the rows whose score is above a number, and that are not known.
 
     Only rows are looked at that have a feature whose weight matters: what all others together can
@@ -248,8 +273,8 @@ def list_rows_above(
         ``(indptr, rows, values)``: X by feature.
     longest_row : float
         The largest norm of a row.
-    point_indptr, features, points : ndarray of int64, int32 and float
-        Sparse points, that of m from ``point_indptr[m] + m`` on, intercept last.
+    sparse_points : tuple of ndarray of int64, int32 and float
+        ``(indptr, features, points)``, that of m from ``indptr[m] + m`` on, intercept last.
     prune : float
         Scores count before smaller weights become 0 and after.
     kinks : ndarray of float64 of shape (m,)
@@ -258,12 +283,11 @@ def list_rows_above(
         Of the distance between kink and intercept, what features may add that are left out.
     most_postings : int
         A point that needs more non-zeros is left.
-    known_indptr, known : ndarray of int64 and int32
-        Rows that are not listed.
-    dense : ndarray of float of shape (d,)
-        Work space of 0, left so.
-    scores, met : ndarray of float32 and int32 of shape (n + 1,)
-        Work space, `scores` 0 and left so.
+    known_rows : tuple of ndarray of int64 and int32
+        ``(indptr, rows)`` that are not listed.
+    spaces : tuple of ndarray of float, float32 and int32
+        Work space ``(dense, scores, met)`` of shape (d,), (n + 1,) and (n + 1,); the first two
+        are 0 and left so.
     out_indptr, out : ndarray of int64 of shape (m + 1,) and int32
         `out_indptr` is overwritten, `out` in place or by a larger one.
 
@@ -273,6 +297,9 @@ def list_rows_above(
         The lists, one behind the other.
     is_left : ndarray of bool of shape (m,)
     """
+    point_indptr, features, points = sparse_points
+    known_indptr, known = known_rows
+    dense, scores, met = spaces
     indptr = by_feature[0]
     n_points = kinks.shape[0]
     is_left = np.zeros(n_points, np.bool_)
@@ -392,9 +419,7 @@ def score_from_lowest(X, rows, dense, out):
 
 
 @kernel
-def keep_highest(
-    X, point_indptr, features, points, prune, levels, n_wanted, indptr, rows, dense
-):  # fmt: skip
+def keep_highest(X, point_indptr, features, points, prune, levels, n_wanted, indptr, rows, dense):
     """Keep of long lists of rows those with the highest scores.
 
     Parameters

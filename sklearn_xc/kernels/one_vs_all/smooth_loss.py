@@ -74,24 +74,34 @@ def smooth_loss_kernels(loss: Any) -> SimpleNamespace:
 
     @kernel
     def add_losses(
-        X, weight, squares, first, last, positives, next_positive, end, plus, minus, point, tile,
-        loss, gradient, trace, curvatures,
-    ):  # fmt: skip
+        rows,
+        first,
+        last,
+        positives,
+        next_positive,
+        end,
+        costs,
+        point,
+        tile,
+        loss,
+        gradient,
+        trace,
+        curvatures,
+    ):
         """Add the losses of some rows for a block of labels, and what follows from them.
 
         Parameters
         ----------
-        X : tuple of (indptr, indices, data)
-            CSR rows.
-        weight, squares : ndarray of shape (n,)
-            Of each row; its squared norm with the constant feature, in float64.
+        rows : tuple
+            ``(X, weight, squares)``: CSR rows ``(indptr, indices, data)``, their weights, and their
+            squared norms with the constant feature, in float64.
         first, last : int
             From which row to which.
         positives : ndarray of int32
             Positive rows of all labels, rising for each.
         next_positive, end : ndarray of int64 of shape (LANES,)
             Which of them are those of a lane that do not come before `first`. Moved on.
-        plus, minus : ndarray of float64 of shape (LANES,)
+        costs : tuple of ndarray of float64 of shape (LANES,)
             Weights of the losses of positives and negatives.
         point : ndarray of shape (d + 1, LANES)
             Weights, of the type of X, intercepts last.
@@ -104,6 +114,8 @@ def smooth_loss_kernels(loss: Any) -> SimpleNamespace:
         curvatures : ndarray of shape (n, LANES)
             Overwritten from `first` to `last`, of the type of X.
         """
+        X, weight, squares = rows
+        plus, minus = costs
         indptr, indices, data = X
         d = point.shape[0] - 1
         margins, values, slopes, bends = tile[0], tile[1], tile[2], tile[3]
@@ -130,9 +142,19 @@ def smooth_loss_kernels(loss: Any) -> SimpleNamespace:
                     bends[r, c] *= ratio[c]
             for r in range(n):
                 weigh_row(
-                    values, slopes, bends, np.uint64(r), np.float64(weight[at + r]),
-                    squares[at + r], minus, of_tile, shift, trace, curvatures, np.uint64(at + r),
-                )  # fmt: skip
+                    values,
+                    slopes,
+                    bends,
+                    np.uint64(r),
+                    np.float64(weight[at + r]),
+                    squares[at + r],
+                    minus,
+                    of_tile,
+                    shift,
+                    trace,
+                    curvatures,
+                    np.uint64(at + r),
+                )
             for c in range(LANES):
                 loss[c] += of_tile[c]
                 gradient[d, c] += shift[c]

@@ -138,16 +138,27 @@ def order_by_length(X, n_positives, row_indptr, rows):
 
 @kernel
 def copy_rows_of_lanes(
-    X, weight, crowd_weight, row_indptr, rows, position, indptr_out, indices_out, data_out,
-    weight_out, first_entry, feature_indptr, features,
-):  # fmt: skip
+    X,
+    weight,
+    negatives_weight,
+    row_indptr,
+    rows,
+    position,
+    indptr_out,
+    indices_out,
+    data_out,
+    weight_out,
+    first_entry,
+    feature_indptr,
+    features,
+):
     """Copy the rows of each lane, with its features numbered in the order met.
 
     Parameters
     ----------
     X, weight
         CSR rows and their weights.
-    crowd_weight : float
+    negatives_weight : float
         Weight of a row without features, which the number -1 stands for.
     row_indptr, rows : ndarray of int64 and int32
         The rows of each lane, one behind the other.
@@ -171,7 +182,7 @@ def copy_rows_of_lanes(
         indptr_out[row + c] = 0
         for r in range(row, row_indptr[c + 1]):
             if rows[r] < 0:
-                weight_out[r] = crowd_weight
+                weight_out[r] = negatives_weight
                 indptr_out[r + c + 1] = np.int64(end - first)
                 continue
             i = np.uint32(rows[r])
@@ -199,7 +210,7 @@ def copy_rows_of_lanes(
 @kernel
 def mix_points(
     sets, feature_indptr, features, of_positives, of_shared, shared, dense, points, norm2
-):  # fmt: skip
+):
     """Write start vectors: a multiple of the sum of the positives, and one of a shared vector.
 
     Parameters
@@ -262,7 +273,7 @@ def keep_near_rows(sets, lanes, prune, kinks, kept):
 @kernel
 def move_points(
     old_indptr, old_features, old_points, feature_indptr, features, dense, points, norm2
-):  # fmt: skip
+):
     """Write points as trial points in the features of other working sets.
 
     Parameters
@@ -310,7 +321,7 @@ def take_lists(indptr, which, shift, values, out_indptr, out):
 @kernel
 def prune_points(
     lanes, prune, feature_indptr, features, seen_indptr, seen_features, seen, dense, stand, rises
-):  # fmt: skip
+):
     """Write where lanes stand, and how far from where they were seen last.
 
     Parameters

@@ -20,28 +20,20 @@ from sklearn_xc.kernels.prediction.selection import N_LANES, select_best
 
 
 @kernel
-def topk_rows(
-    indptr, indices, data, first, w_indptr, w_labels, w_values, slot, columns, tier, packing,
-    bases, k, labels, best,
-):  # fmt: skip
+def topk_rows(X, first, weights, bases, k, labels, best):
     """Write the k best labels of some rows and their scores, best first.
 
     Parameters
     ----------
-    indptr, indices, data : ndarray of int64, int32 and float
-        Rows of X in CSR form.
+    X : tuple of ndarray
+        ``(indptr, indices, data)``: CSR rows.
     first : int
         The row of X that the first row of `labels` stands for.
-    w_indptr, w_labels, w_values : ndarray of int64, int32 and float
-        Posting lists: labels and weights of each feature that has no column.
-    slot : ndarray of int32 of shape (n_features,)
-        The column of a feature, or -1.
-    columns : ndarray of shape (n_columns, n_padded), C-ordered
-        Weights of all labels on one feature, padded with zeros.
-    tier : ndarray of uint8 of shape (n_features,)
-        Decides the order in which a row's features are taken.
-    packing : None, or tuple of ndarray
-        If weights are compact: as of ``add_features``.
+    weights : tuple
+        ``(w_indptr, w_labels, w_values, slot, columns, tier, packing)``: posting lists of each
+        feature without a column, the column of a feature or -1, columns (n_columns, n_padded) of
+        all labels, the order of features, and, if weights are compact, `packing` as of
+        ``add_features``, else None.
     bases : ndarray of shape (2, n_labels)
         What the scores of a row are added to: intercepts, and below them the scores of a row that
         has no feature with a weight.
@@ -50,6 +42,8 @@ def topk_rows(
     labels, best : ndarray of int64 and float, of shape (n_rows, >= k)
         The leading k columns are overwritten.
     """
+    indptr, indices, data = X
+    w_indptr, w_labels, w_values, slot, columns, tier, packing = weights
     n_labels = bases.shape[1]
     longest = longest_row(indptr, first, labels.shape[0])
     order, ends = np.empty(longest, np.int64), np.empty(2 * N_TIERS + 1, np.int64)
@@ -61,18 +55,28 @@ def topk_rows(
         for label in range(n_labels):
             scores[label] = base[label]
         add_features(
-            indices, data, order, 0, indptr[i + 1] - indptr[i], n_lists,
-            w_indptr, w_labels, w_values, slot, columns, packing, scores,
-        )  # fmt: skip
+            indices,
+            data,
+            order,
+            0,
+            indptr[i + 1] - indptr[i],
+            n_lists,
+            w_indptr,
+            w_labels,
+            w_values,
+            slot,
+            columns,
+            packing,
+            scores,
+        )
         select_best(scores[:n_labels], k, labels[r], best[r], lanes)
 
 
 @kernel
-def score_rows(
-    indptr, indices, data, first, w_indptr, w_labels, w_values, slot, columns, tier, packing,
-    bases, out,
-):  # fmt: skip
+def score_rows(X, first, weights, bases, out):
     """Write the scores of all labels for some rows to `out`; else as ``topk_rows``."""
+    indptr, indices, data = X
+    w_indptr, w_labels, w_values, slot, columns, tier, packing = weights
     n_labels = bases.shape[1]
     longest = longest_row(indptr, first, out.shape[0])
     order, ends = np.empty(longest, np.int64), np.empty(2 * N_TIERS + 1, np.int64)
@@ -84,8 +88,19 @@ def score_rows(
         for label in range(n_labels):
             scores[label] = base[label]
         add_features(
-            indices, data, order, 0, indptr[i + 1] - indptr[i], n_lists,
-            w_indptr, w_labels, w_values, slot, columns, packing, scores,
-        )  # fmt: skip
+            indices,
+            data,
+            order,
+            0,
+            indptr[i + 1] - indptr[i],
+            n_lists,
+            w_indptr,
+            w_labels,
+            w_values,
+            slot,
+            columns,
+            packing,
+            scores,
+        )
         for label in range(n_labels):
             out[r, label] = scores[label]

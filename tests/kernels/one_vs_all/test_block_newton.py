@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sklearn_xc._data import read_only
 from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.kernels.one_vs_all.block_newton import (
+    ACTIVE_FACTOR,
+    ACTIVE_SHARE,
     APPROACH,
-    CROWD_FACTOR,
-    CROWD_SHARE,
     DAMPING,
     LEAST_SHARE,
     MAX_HALVINGS,
@@ -29,7 +29,7 @@ from sklearn_xc.kernels.one_vs_all.block_newton import (
     merge_rows,
     prune_point,
 )
-from sklearn_xc.kernels.one_vs_all.lanes import NEWTON, PRUNED, Rows, WorkingSets
+from sklearn_xc.kernels.one_vs_all.lanes import NEWTON, Rows, WorkingSets
 from sklearn_xc.losses import LOSSES
 from sklearn_xc.solvers.newton_cg import _make_lanes, _make_scratch, _no_working_sets
 
@@ -146,12 +146,12 @@ class Block:
             share = max(APPROACH * to_kink / rise, LEAST_SHARE)
         before = self.weight_of(lanes.active[k, : lanes.n_active[k]])
         before += self.weight_of(self.problem.positives(lanes.label[k]))
-        crowd = max(CROWD_FACTOR * before / self.data.total_weight, SAMPLE_SHARE) * weight.sum()
-        while weight[scores + share * changes > -self.kink].sum() > crowd and share > LEAST_SHARE:
+        most = max(ACTIVE_FACTOR * before / self.data.total_weight, SAMPLE_SHARE) * weight.sum()
+        while weight[scores + share * changes > -self.kink].sum() > most and share > LEAST_SHARE:
             share = max(SHORTER * share, LEAST_SHARE)
         return share
 
-    def is_crowded(self, k, candidates):
+    def activates_many(self, k, candidates):
         """Tell whether a lane's trial point is to be halved unseen."""
         lanes = self.lanes
         may = lanes.purpose[k] == NEWTON and np.isfinite(lanes.objective[k])
@@ -159,8 +159,8 @@ class Block:
             return False
         before = self.weight_of(lanes.active[k, : lanes.n_active[k]])
         before += self.weight_of(self.problem.positives(lanes.label[k]))
-        crowd = max(CROWD_FACTOR * before, CROWD_SHARE * self.data.total_weight)
-        return self.weight_of(candidates) > crowd
+        negatives = max(ACTIVE_FACTOR * before, ACTIVE_SHARE * self.data.total_weight)
+        return self.weight_of(candidates) > negatives
 
     def step_to_take(self, k):
         """Return the first of 1, 1/2, 1/4... that gives enough decrease, or 0."""
@@ -286,7 +286,7 @@ def test_newton_steps_are_those_of_the_dense_algorithm(make_block, loss, dtype, 
         going = np.flatnonzero(block.lanes.gradient_norm > 1e-3 * first)
         candidates = {k: block.candidates(k) for k in going}
         before = block.copy_of_lanes()
-        crowded = {k: block.is_crowded(k, candidates[k]) for k in going}
+        crowded = {k: block.activates_many(k, candidates[k]) for k in going}
         expected = {k: block.step_to_take(k) for k in going}
         block.advance(going, candidates.values())
         for k in going:
@@ -331,36 +331,6 @@ def test_a_step_too_long_is_halved_until_it_decreases_enough(
     assert_scratch_is_as_it_was(block)
 
 
-@pytest.mark.parametrize("ridge", [True, False])
-@pytest.mark.parametrize("spare", [100, -100])
-def test_the_line_search_counts_the_ridge_of_the_intercept_if_there_is_one(
-    make_block, ridge, spare
-):
-    """A quarter of a long way along the intercept decreases enough by a little, or just not."""
-    block = make_block(labels=np.array([2]), regularize_intercept=ridge)
-    start, end = np.zeros((2, block.problem.n_features + 1))
-    start[-1], end[-1] = -30, 50
-    block.start([start])
-    quarter = block.objectives[0].value(0.75 * start + 0.25 * end)
-    promise = quarter + spare - block.lanes.objective[0]
-    block.set_trial(0, end, slope=promise / (0.25 * SUFFICIENT_DECREASE))
-    block.look_anyway()
-    expected = block.step_to_take(0)
-    assert (expected == 0.25) == (spare > 0)
-    block.advance()
-    assert block.lanes.step_length == expected * 0.5**MAX_UNSEEN
-
-
-def test_a_small_weight_that_no_row_touches_is_seen_beside_a_large_one(make_problem, objective_of):
-    """Its square is lost in that of the whole point, but it is all there is of the gradient."""
-    X, Y = np.array([[1.0, 0.0]]), np.ones((1, 1))
-    problem = make_problem(X, Y, plus=np.array([0.5]), fit_intercept=False)
-    block = Block(problem, objective_of, np.array([0]), room=1)
-    block.start(np.array([[0.5, 1e-9, 0.0]]))
-    assert block.lanes.gradient_norm == pytest.approx(1e-9)
-    np.testing.assert_allclose(block.trial(0), [0.5, 0, 0], atol=1e-15)
-
-
 def test_steps_stop_short_of_the_kink(make_block, dtype, kind):
     """The mean score of the sample goes so far at most, wherever it begins."""
     block = make_block("squared_hinge", dtype, kind)
@@ -376,80 +346,6 @@ def test_steps_stop_short_of_the_kink(make_block, dtype, kind):
         assert_lane_is_right(block, k)
     assert max(shares) <= APPROACH * (1 + 1e-4)
     assert np.isclose(shares, APPROACH, rtol=1e-4).any()
-
-
-def test_steps_give_few_of_the_sample_a_loss(make_problem, objective_of):
-    """A quarter of the rows is near the kink, the others far from it, and so is the mean."""
-    X = np.ones((400, 1))
-    X[::4] = 0.0
-    Y = np.zeros((400, 1))
-    Y[:3] = 1
-    block = Block(make_problem(X, Y), objective_of, np.array([0]))
-    block.start(np.array([[-8.0, -2.0]]))
-    assert_lane_is_right(block, 0)
-    rows, w, v = block.objectives[0].rows[block.data.sample], block.point(0), block.trial(0)
-    before, after = (rows @ w).mean(), (rows @ v).mean()
-    assert 0 < after - before < 0.9 * APPROACH * (-block.kink - before)
-    crowd = CROWD_FACTOR * (block.lanes.n_active[0] + 3) / 400
-    assert (rows @ v > -block.kink).mean() <= max(crowd, SAMPLE_SHARE)
-
-
-def test_a_trial_point_that_is_not_finite_is_left(make_block, loss, dtype, kind):
-    block = make_block(loss, dtype, kind)
-    block.start(random_points(block))
-    before = block.copy_of_lanes()
-    for k, bad in enumerate([np.nan, np.nan, np.inf, -np.inf]):
-        block.trial(k)[[2, -1]] = bad
-    block.lanes.slope[:] = -1.0
-    with np.errstate(invalid="ignore"):
-        every_row = np.arange(block.problem.n_samples) if np.isfinite(block.kink) else []
-        block.lanes.n_unseen[:] = MAX_UNSEEN
-        block.advance(candidates=[as_rows(every_row)] * len(LABELS))
-    assert (block.lanes.step_length == 0).all()
-    for name in ("current", "objective", "gradient_norm", "n_active", "active", "norm2"):
-        np.testing.assert_array_equal(getattr(block.lanes, name), getattr(before, name))
-
-
-def test_a_lane_below_its_threshold_gets_no_direction(make_block, loss, dtype, kind):
-    block = make_block(loss, dtype, kind)
-    block.lanes.threshold[:] = np.inf, 0, np.inf, 0
-    starts = random_points(block)
-    old = [block.point(k).copy() for k in range(len(LABELS))]
-    block.start(starts)
-    for k in (0, 2):
-        gradient = block.objectives[k].gradient(starts[k].astype(dtype).astype(float))
-        assert block.lanes.gradient_norm[k] == pytest.approx(np.linalg.norm(gradient), rel=1e-9)
-        np.testing.assert_array_equal(block.trial(k), old[k])
-    np.testing.assert_array_equal(block.lanes.n_products == 0, [True, False, True, False])
-    assert_lane_is_right(block, 1)
-    assert_scratch_is_as_it_was(block)
-
-
-def test_a_pruned_trial_is_only_evaluated(make_block, loss, dtype, kind):
-    """Whatever it activates, and whatever it costs."""
-    block = make_block(loss, dtype, kind)
-    block.start(random_points(block))
-    for k in range(len(LABELS)):
-        block.set_trial(k, np.where(np.abs(block.point(k)) < 0.3, 0, 5 * block.point(k)), slope=-1)
-    block.lanes.purpose[:] = PRUNED, PRUNED, NEWTON, PRUNED
-    block.lanes.n_active[:] = 0  # a Newton step would be halved unseen
-    before = block.copy_of_lanes()
-    block.advance()
-    for k in (0, 1, 3):
-        expected = block.objectives[k].value(block.trial(k).astype(float))
-        assert block.lanes.pruned_objective[k] == pytest.approx(expected, rel=1e-12)
-    assert_lanes_are_the_same(block.lanes, before, (0, 1, 3), ("pruned_objective", "n_products"))
-
-
-def test_a_step_that_does_not_lower_the_objective_is_counted(make_block, loss):
-    block = make_block(loss)
-    block.start(random_points(block))
-    assert (block.lanes.n_flat == 0).all()
-    for k in range(2):  # rounding takes all of such a step
-        block.set_trial(k, block.point(k))
-    block.advance()
-    assert block.lanes.n_flat.tolist() == [1, 1, 0, 0]
-    assert (block.lanes.step_length[:2] == 1).all()
 
 
 def test_a_lane_does_not_depend_on_the_lanes_beside_it(make_block, loss, dtype, kind):
@@ -468,104 +364,6 @@ def test_a_lane_does_not_depend_on_the_lanes_beside_it(make_block, loss, dtype, 
             waiting = np.concatenate(calls[done + 1 :] or [[]]).astype(int)
             assert_lanes_are_the_same(block.lanes, together, call)
             assert_lanes_are_the_same(block.lanes, before, waiting)
-
-
-class TestUnseen:
-    """Trial points that would activate too many rows are halved without a look at them."""
-
-    @pytest.fixture
-    def make(self, make_problem, objective_of):
-        """Return a function that makes lanes on rows of given weights, label 0 on some rows."""
-
-        def make(weight, positives=(), repeat=None):
-            rng = np.random.default_rng(0)
-            X, Y = rng.normal(size=(len(weight), 3)), np.zeros((len(weight), 1))
-            Y[list(positives)] = 1
-            if repeat is not None:
-                X, Y, weight = (np.repeat(a, repeat, axis=0) for a in (X, Y, weight))
-            block = Block(make_problem(X, Y, weight=weight), objective_of, np.array([0]))
-            block.start(np.array([[0.1, 0, 0, -3.0]]))
-            block.set_trial(0, [2.0, 1, -1, 0.5], slope=-7.0)
-            return block
-
-        return make
-
-    @staticmethod
-    def halves(block, active, candidates):
-        """Tell whether a trial point is halved unseen, with given lists."""
-        block.lanes.active[0, : len(active)] = active
-        block.lanes.n_active[0] = len(active)
-        block.advance(candidates=[as_rows(candidates)])
-        return block.lanes.step_length[0] == -1
-
-    @pytest.mark.parametrize("n_active", [0, 1, 3])
-    @pytest.mark.parametrize("n_positives", [0, 2])
-    def test_the_rule(self, make, n_active, n_positives):
-        """400 rows of weight 1: up to a number they are no crowd, with one more they are."""
-        crowd = max(CROWD_FACTOR * (n_active + n_positives), CROWD_SHARE * 400)
-        enough = int(crowd)
-        assert enough == crowd < 399
-        for n_candidates in (0, enough, enough + 1, 400):
-            block = make(np.ones(400), range(n_positives))
-            halved = self.halves(block, range(100, 100 + n_active), range(n_candidates))
-            assert halved == (n_candidates > enough)
-
-    def test_what_halving_does(self, make):
-        block = make(np.ones(400))
-        w, v = block.point(0).copy(), block.trial(0).copy()
-        before = block.copy_of_lanes()
-        assert self.halves(block, [], range(400))
-        np.testing.assert_array_equal(block.trial(0), (w + v) / 2)
-        np.testing.assert_array_equal(block.point(0), w)
-        assert block.lanes.slope == -3.5
-        assert block.lanes.n_unseen == 1
-        assert block.lanes.n_products == 0
-        middle = ((w + v) / 2)[:-1]
-        assert block.lanes.trial_norm2 == pytest.approx(middle @ middle, rel=1e-15)
-        for name in ("objective", "norm2", "current", "gradient_norm", "n_flat"):
-            np.testing.assert_array_equal(getattr(block.lanes, name), getattr(before, name))
-
-    def test_a_weight_counts_as_so_many_rows(self, make):
-        rng, n = np.random.default_rng(0), 60
-        outcomes = set()
-        for share in np.linspace(0.02, 0.8, 60):
-            weight = rng.integers(1, 4, n)
-            positives, active, candidates = (
-                np.flatnonzero(rng.random(n) < s) for s in (0.02, 0.04, share)
-            )
-
-            def is_crowd(weight, positives=positives, active=active, candidates=candidates):
-                before = weight[active].sum() + weight[positives].sum()
-                crowd = max(CROWD_FACTOR * before, CROWD_SHARE * weight.sum())
-                return weight[candidates].sum() > crowd
-
-            def copies(rows, weight=weight):
-                return np.flatnonzero(np.repeat(np.isin(np.arange(n), rows), weight))
-
-            weighted, repeated = make(weight * 1.0, positives), make(np.ones(n), positives, weight)
-            assert self.halves(weighted, active, candidates) == is_crowd(weight)
-            assert self.halves(repeated, copies(active), copies(candidates)) == is_crowd(weight)
-            outcomes.add((is_crowd(weight), is_crowd(np.ones(n))))
-        assert len(outcomes) >= 3  # for some the number of rows would have decided otherwise
-
-    def test_at_most_so_often_and_the_step_length_tells(self, make):
-        block = make(np.ones(400))
-        w, v = block.point(0).copy(), block.trial(0).copy()
-        for n_unseen in range(1, MAX_UNSEEN + 1):
-            assert self.halves(block, [], range(400))
-            assert block.lanes.n_unseen == n_unseen
-        lam = block.step_to_take(0)
-        assert not self.halves(block, [], range(400))
-        assert lam > 0
-        assert block.lanes.step_length == lam * 0.5**MAX_UNSEEN
-        np.testing.assert_allclose(block.point(0), w + block.lanes.step_length * (v - w))
-        assert block.lanes.n_unseen == 0
-
-    def test_never_a_start_or_a_pruned_point(self, make):
-        for name, value in (("objective", np.inf), ("purpose", PRUNED)):
-            block = make(np.ones(400))
-            getattr(block.lanes, name)[0] = value
-            assert not self.halves(block, [], range(400))
 
 
 class TestWorkingSets:
@@ -676,48 +474,6 @@ class TestWorkingSets:
                 np.testing.assert_allclose(w, found.x, rtol=0, atol=near)
         assert_scratch_is_as_it_was(block)
 
-    @pytest.mark.parametrize("stops", [(0,), (1,), (3,), (1, 3), (1000,)])
-    def test_its_steps_are_those_of_a_lane_without_one(self, make_block, loss, dtype, kind, stops):
-        """Bit for bit if the copy is X itself, up to ``max_iter``, and on from there."""
-        block, other = make_block(loss, dtype, kind), make_block(loss, dtype, kind)
-        m = len(LABELS)
-        for each in (block, other):
-            each.cg = (0.5, 0.01, 100)
-            each.lanes.threshold[:] = 1e-3
-        _, features = self.give_sets(block, range(m), as_in_X=True)
-        other.data = other.data._replace(sample=as_rows([]))
-        starts = random_points(block)
-        starts[:, -1] -= 4  # so few active rows that some steps are halved unseen
-        self.start(block, features, starts)
-        self.start(other, features, starts)
-        n_products = np.zeros(m, int)
-        for stop in stops:
-            block.sets = block.sets._replace(max_iter=stop)
-            block.advance()
-            n_products += block.lanes.n_products
-        expected, halved = np.zeros(m, int), np.zeros(m, int)
-        other.lanes.n_iter[:] = -1
-        lanes = other.lanes
-        for k in range(m):
-            rows = other.objectives[k].rows
-            while lanes.n_iter[k] < 0 or (
-                lanes.gradient_norm[k] > lanes.threshold[k] and lanes.n_iter[k] < stops[-1]
-            ):
-                above = rows @ other.trial(k).astype(float) > -other.kink
-                other.advance([k], [as_rows(np.flatnonzero(above))])
-                lanes.n_iter[k] += lanes.step_length[k] >= 0
-                halved[k] += lanes.step_length[k] < 0
-                expected[k] += lanes.n_products[k]
-        assert_lanes_are_the_same(block.lanes, lanes, range(m), ("label", "n_products"))
-        np.testing.assert_array_equal(n_products, expected)
-        if stops == (1000,):
-            assert (lanes.n_iter > 3).any()
-            assert halved.any()
-            assert (lanes.gradient_norm <= 1e-3).all()
-        else:
-            assert (lanes.n_iter == stops[-1]).any()
-            assert (lanes.n_iter <= stops[-1]).all()
-
     @pytest.mark.parametrize("occupied", [[0, 1, 2, 3], [3, 2, 1, 0]])
     def test_lanes_with_and_without_one_do_not_depend_on_each_other(
         self, make_block, loss, dtype, kind, occupied
@@ -749,65 +505,6 @@ class TestWorkingSets:
         assert_lanes_are_the_same(mixed.lanes, alone.lanes, with_set)
         assert (mixed.lanes.n_iter[without] == 0).all()
 
-    def test_each_has_a_gap_of_its_own(self, make_block, loss, kind):
-        """It rests as soon as that holds, and the threshold; the gap of all rows is not asked."""
-        gap, given_threshold = np.array([np.inf, 0.03, 1e-4, 1e-9]), np.array([1e-3, *[np.inf] * 3])
-
-        def run(max_iter):
-            block = make_block(loss, kind=kind, relative_gap=1e-20)
-            _, features = self.give_sets(block, range(4), gap=gap, max_iter=max_iter)
-            block.lanes.threshold[:] = given_threshold
-            self.start(block, features, 3 * random_points(block, scale=1.0))
-            block.advance()
-            allowed = np.minimum(given_threshold, np.sqrt(2 * gap * block.lanes.objective))
-            return block.lanes, allowed
-
-        lanes, allowed = run(1000)
-        np.testing.assert_allclose(lanes.threshold, allowed, rtol=1e-12)
-        assert (lanes.gradient_norm <= allowed * (1 + 1e-12)).all()
-        assert (lanes.n_iter >= 1).all()
-        for k in range(4):
-            one_less, allowed = run(lanes.n_iter[k] - 1)
-            assert one_less.n_iter[k] == lanes.n_iter[k] - 1
-            assert one_less.gradient_norm[k] > allowed[k]
-
-    def test_a_pruned_trial_is_only_evaluated(self, make_block, loss, dtype, kind):
-        """Whatever it activates, and whatever it costs; lanes beside it take their steps."""
-        block = make_block(loss, dtype, kind)
-        _, features = self.give_sets(block, range(4), max_iter=1)
-        self.start(block, features, random_points(block))
-        block.advance()
-        for k in range(4):
-            point = block.point(k)
-            block.set_trial(k, np.where(np.abs(point) < 0.3, 0, 5 * point), slope=-1)
-        block.lanes.purpose[:] = PRUNED, PRUNED, NEWTON, PRUNED
-        block.lanes.n_active[:] = 0  # a Newton step would be halved unseen
-        before = block.copy_of_lanes()
-        block.advance()
-        for k in (0, 1, 3):
-            trial = self.spread(block, features[k], block.trial(k))
-            expected = block.objectives[k].value(trial)
-            assert block.lanes.pruned_objective[k] == pytest.approx(expected, rel=1e-12)
-            assert block.lanes.n_products[k] == 0
-        assert_lanes_are_the_same(
-            block.lanes, before, (0, 1, 3), ("pruned_objective", "n_products")
-        )
-        assert block.lanes.pruned_objective[2] == before.pruned_objective[2]
-        assert block.lanes.n_iter[2] == before.n_iter[2] + 1
-
-    @pytest.mark.parametrize("bad", [np.nan, np.inf])
-    def test_a_start_that_is_not_finite_is_left_at_once(self, make_block, loss, kind, bad):
-        block = make_block(loss, kind=kind)
-        _, features = self.give_sets(block, range(4))
-        starts = random_points(block)
-        starts[1::2, 2] = bad
-        with np.errstate(invalid="ignore"):
-            self.start(block, features, starts)
-            block.advance()
-        assert (block.lanes.n_iter[1::2] == 0).all()
-        assert not np.isfinite(block.lanes.objective[1::2]).any()
-        assert np.isfinite(block.lanes.objective[::2]).all()
-
 
 @given(a=row_lists, b=row_lists)
 def test_merge_rows_writes_the_union_and_no_more(a, b):
@@ -822,15 +519,6 @@ def test_mark_positives(rows, positives):
     sign = np.full(len(rows) + 1, 7.0)
     mark(as_rows(rows), as_rows(positives), sign)
     assert sign.tolist() == [1.0 if row in positives else -1.0 for row in rows] + [7.0]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("d", [0, 1, 50])
-def test_measure_start_leaves_the_intercept_out_of_the_norm(d, dtype):
-    point = np.random.default_rng(0).normal(size=d + 1).astype(dtype)
-    point[-1] = 1e6
-    weights = point[:-1].astype(float)
-    assert measure_start(point) == pytest.approx(weights @ weights, rel=1e-14)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -31,27 +31,6 @@ def test_they_minimise_ridge_and_loss(loss, compiled_loss):
         assert objective(m, p, q) <= best.fun * (1 + 1e-12)
 
 
-def test_closed_forms():
-    p, q = np.array([0.0, 3.0, 5.0, 100.0]), np.array([7.0, 1.0, 5.0, 1.0])
-    squared = 2 * (p - q) / (1 + 2 * (p + q))
-    np.testing.assert_allclose(constant_scores("squared_hinge", p, q), squared, rtol=1e-14)
-    m = constant_scores("logistic", p, q)
-    np.testing.assert_allclose(m, p / (1 + np.exp(m)) - q / (1 + np.exp(-m)), atol=1e-12)
-    many = constant_scores("logistic", [3e7], [1e7])
-    np.testing.assert_allclose(many, np.log(3), rtol=1e-6)
-    few = constant_scores("huber_hinge", [1e6], [4e6])
-    np.testing.assert_allclose(few, 1e6 / 4e6 - 1, rtol=1e-5)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_they_rise_with_the_share_of_positives(loss):
-    n_positive = np.arange(5001.0)
-    found = constant_scores(loss, n_positive, 5000 - n_positive)
-    assert (np.diff(found) > 0).all()
-    assert found[2500] == 0
-    np.testing.assert_allclose(found, -found[::-1], rtol=1e-12)
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_any_weight_gives_a_finite_score(loss):
     scales = [0.0, 5e-324, 1e-300, 1e-20, 1.0, 1e20, 1e150]

@@ -17,18 +17,6 @@ def lanes(rng, d, *, dtype=np.float64):
     return rng.normal(size=(d + 1, LANES)).astype(dtype)
 
 
-@few
-@tried
-def test_gather_points(d, seed):
-    rng = np.random.default_rng(seed)
-    points = rng.normal(size=5 * (d + 1))
-    offsets = rng.choice([-1, 0, d + 1, 4 * (d + 1)], LANES)
-    block = np.full((d + 1, LANES), np.nan)
-    kernels.gather_points(points, offsets, block)
-    for c, at in enumerate(offsets):
-        np.testing.assert_array_equal(block[:, c], points[at : at + d + 1] if at >= 0 else 0.0)
-
-
 @pytest.mark.parametrize(("intercept", "ridge"), [(1.0, 1.0), (1.0, 0.0), (0.0, 0.0)])
 @few
 @tried
@@ -82,36 +70,3 @@ def test_a_direction_is_begun_stepped_along_and_turned(d, seed):
     stopped = rng.random(LANES) < 0.5
     kernels.stop_steps(stopped, vectors)
     np.testing.assert_allclose(vectors[2], np.where(stopped, 0.0, turned), rtol=1e-3, atol=1e-3)
-
-
-@few
-@tried
-def test_trial_points(d, seed):
-    rng = np.random.default_rng(seed)
-    points = rng.normal(size=2 * LANES * (d + 1))
-    places = rng.permutation(2 * LANES) * (d + 1)
-    offsets, targets = places[:LANES].copy(), places[LANES:].copy()
-    offsets[rng.random(LANES) < 0.3] = -1
-    scale, intercept = 2.0 ** rng.integers(-2, 3, LANES), float(rng.integers(2))
-    gradient, step, before = lanes(rng, d), lanes(rng, d), points.copy()
-    norm2, slope = np.full((2, LANES), np.nan)
-    kernels.place_trials(points, offsets, targets, scale, intercept, gradient, step, norm2, slope)
-    expected = before.copy()
-    for c in np.flatnonzero(offsets >= 0):
-        move = step[:, c] / scale[c] * np.append(np.ones(d), intercept)
-        trial = before[offsets[c] : offsets[c] + d + 1] + move
-        expected[targets[c] : targets[c] + d + 1] = trial
-        np.testing.assert_allclose(norm2[c], (trial[:d] ** 2).sum(), atol=1e-12)
-        np.testing.assert_allclose(slope[c], gradient[:, c] @ step[:, c] / scale[c], atol=1e-9)
-    np.testing.assert_allclose(points, expected, atol=1e-12)
-
-
-@few
-@tried
-def test_halve_step(d, seed):
-    rng = np.random.default_rng(seed)
-    stand, trial = rng.normal(size=(2, d + 1))
-    middle = 0.5 * (stand + trial)
-    norm2 = kernels.halve_step(stand, trial)
-    np.testing.assert_allclose(trial, middle, atol=1e-12)
-    np.testing.assert_allclose(norm2, (middle[:d] ** 2).sum(), atol=1e-12)

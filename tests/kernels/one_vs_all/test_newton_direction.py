@@ -110,41 +110,6 @@ def test_conjugate_gradients_with_no_tolerance_solve_the_system(rows, intercept,
     np.testing.assert_allclose(step, expected, atol=1e3 * rows.eps, rtol=10 * rows.eps**0.5)
 
 
-def slow_conjugate_gradients(hessian, gradient, tolerance, diagonal_weight, max_iter):
-    """Return step and products: textbook preconditioned CG, Nash and Sofer's stopping rule."""
-    scale = 1 - diagonal_weight + diagonal_weight * np.diag(hessian)
-    step, residual = np.zeros_like(gradient), -gradient
-    direction = residual / scale
-    model = 0.0
-    for k in range(1, max_iter + 1):
-        product = hessian @ direction
-        rz = residual @ (residual / scale)
-        alpha = rz / (direction @ product)
-        step = step + alpha * direction
-        residual = residual - alpha * product
-        new_model = gradient @ step + 0.5 * step @ hessian @ step
-        if k * (1 - model / new_model) <= tolerance:
-            break
-        model = new_model
-        direction = residual / scale + residual @ (residual / scale) / rz * direction
-    return step, k
-
-
-@pytest.mark.parametrize("tolerance", [0.5, 0.1, 1e-3])
-@pytest.mark.parametrize("diagonal_weight", [0.0, 0.01, 0.5])
-@pytest.mark.parametrize("max_iter", [2, 100])
-def test_conjugate_gradients_stop_where_the_twin_stops(rows, tolerance, diagonal_weight, max_iter):
-    hessian = dense_hessian(rows, 1.0, 1.0)
-    for seed in range(5):
-        gradient = np.random.default_rng(seed).normal(size=D + 2)
-        cg = tolerance, diagonal_weight, max_iter
-        step, n_products = solve_by_kernel(rows, hessian, gradient, 1.0, 1.0, cg)
-        expected, k = slow_conjugate_gradients(hessian, gradient, *cg)
-        assert n_products == k
-        np.testing.assert_allclose(step, expected, rtol=1e5 * rows.eps, atol=1e4 * rows.eps)
-        assert gradient @ step < 0
-
-
 def test_no_curvature_ends_conjugate_gradients(rows):
     """A free intercept without active rows: the Hessian is zero along it."""
     gradient, diagonal = np.zeros(D + 2), np.ones(D + 2)

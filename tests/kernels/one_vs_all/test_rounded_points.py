@@ -12,7 +12,6 @@ from sklearn_xc.kernels.one_vs_all.screen import (
     SPARE,
     WIDTHS,
     clear_points,
-    round_points,
     round_rows,
     round_sparse_points,
     screen_kernel,
@@ -63,36 +62,6 @@ def test_round_rows(dtype, n, most, seed):
 def step_of(weights):
     """Return the step that a point is rounded in."""
     return max(np.linalg.norm(weights.astype(float)) / LEVELS, LEAST_STEP)
-
-
-@each_dtype
-@few
-@given(
-    d=st.one_of(st.integers(0, 9), st.sampled_from([255, 256, 257, 600])),
-    width=st.sampled_from(WIDTHS), n_points=st.integers(0, 16), scale=st.integers(-10, 10),
-    seed=seeds,
-)  # fmt: skip
-def test_round_points(dtype, d, width, n_points, scale, seed):
-    """Points with others between them; of zeros some, and some that are not finite."""
-    rng = np.random.default_rng(seed)
-    points = (10.0**scale * rng.normal(size=(2 * n_points, d + 1))).astype(dtype)
-    points *= rng.random((2 * n_points, 1)) < 0.9
-    offsets = rng.permutation(2 * n_points)[:n_points] * (d + 1)
-    weights, bias = points[offsets // (d + 1), :d], points[offsets // (d + 1), d].astype(float)
-    norm2 = (weights.astype(float) ** 2).sum(axis=1)
-    norm2[rng.random(n_points) < 0.1] = rng.choice([np.inf, np.nan])
-    block, to_pass = np.full((d, width), -7, np.int16), np.full(width, np.nan)
-    round_points(points.reshape(-1), offsets, norm2, -1.0, block, to_pass)
-    assert (block[:, n_points:] == -7).all()
-    assert (to_pass[n_points:] == np.inf).all()
-    for c in range(n_points):
-        if not np.isfinite(norm2[c]):
-            assert to_pass[c] == -np.inf
-            assert (block[:, c] == 0).all()
-            continue
-        step = step_of(weights[c])
-        assert to_pass[c] == pytest.approx((-1.0 - bias[c]) / step, rel=1e-12)
-        np.testing.assert_allclose(block[:, c], weights[c] / step, rtol=0, atol=ROUNDING)
 
 
 @each_dtype

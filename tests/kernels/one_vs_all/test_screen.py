@@ -12,7 +12,6 @@ from sparse_points import ROUNDING, SEEDS, Points, choose_kinks, make_rows, scal
 from sklearn_xc._data import read_only
 from sklearn_xc.kernels.one_vs_all.screen import (
     LEVELS,
-    SPARE,
     WIDTHS,
     list_above,
     round_points,
@@ -22,6 +21,16 @@ from sklearn_xc.kernels.one_vs_all.screen import (
 from sklearn_xc.solvers.screening import CsrScreen
 
 KINK = -1.0
+
+
+def put_at_the_kink(rng, X, points, reach):
+    """Choose intercepts with which the score of some row is the kink, or as far as it reaches."""
+    points = points.astype(np.float64)
+    for point in points:
+        i = rng.integers(X.shape[0])
+        off = rng.choice([-2.5, -1, -0.5, -1e-3, 0, 1e-3, 0.5, 1]) * reach[i] * step_of(point)
+        point[-1] = KINK - (X[[i]].astype(np.float64) @ point[:-1])[0] + off
+    return points.astype(X.dtype)
 
 
 def list_rows(X, points, width, cuts=()):
@@ -84,16 +93,6 @@ def assert_lists_are_right(X, points, lists, reach):
         assert (np.diff(listed) > 0).all()
 
 
-def put_at_the_kink(rng, X, points, reach):
-    """Choose intercepts with which the score of some row is the kink, or as far as it reaches."""
-    points = points.astype(np.float64)
-    for point in points:
-        i = rng.integers(X.shape[0])
-        off = rng.choice([-2.5, -1, -0.5, -1e-3, 0, 1e-3, 0.5, 1]) * reach[i] * step_of(point)
-        point[-1] = KINK - (X[[i]].astype(np.float64) @ point[:-1])[0] + off
-    return points.astype(X.dtype)
-
-
 @given(
     n=st.integers(1, 40),
     d=st.integers(1, 60),
@@ -127,100 +126,6 @@ def test_no_row_above_the_kink_is_missed_and_few_others_are_listed(
     in_pieces, _ = list_rows(X, points, width, sorted(min(cut, n) for cut in cuts))
     for one, other in zip(lists, in_pieces, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("nnz", [1, 5])
-def test_rows_that_rounding_treats_worst_are_listed(width, dtype, nnz):
-    """Each weight is rounded down by almost half a step, all against the row."""
-    rng = np.random.default_rng(0)
-    points = rng.integers(0, LEVELS // 4, (width, nnz + 2)) + 0.49
-    points[:, 0] = np.sqrt(LEVELS**2 - (points[:, 1:-1] ** 2).sum(axis=1))  # one step is 1
-    X = sp.csr_array(np.hstack([np.zeros((4, 1)), 0.1 + rng.random((4, nnz))]).astype(dtype))
-    points = points.astype(dtype).astype(float)
-    for i, row in enumerate(X.toarray().astype(float)):
-        points[:, -1] = KINK - points[:, :-1] @ row + 0.01 * row.sum()
-        lists, reach = list_rows(X, points.astype(dtype), width)
-        assert all(i in listed for listed in lists)
-        assert_lists_are_right(X, points.astype(dtype), lists, reach)
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("positive", [False, True])
-def test_long_rows(dtype, positive, scale):
-    """3,000 non-zeros, of any sign or of one."""
-    rng = np.random.default_rng(0)
-    dense, points = rng.normal(size=(40, 3000)), rng.normal(size=(30, 3001))
-    if positive:
-        dense, points = np.abs(dense), 3 - 0.1 * rng.random(points.shape)
-    X, points = sp.csr_array((scale * dense).astype(dtype)), points.astype(dtype)
-    points = put_at_the_kink(rng, X, points, 0.5 * np.abs(X).sum(axis=1))
-    lists, reach = list_rows(X, points, 32)
-    assert_lists_are_right(X, points, lists, reach)
-    assert (reach < 3 * np.sqrt(3000 * (X.astype(np.float64) ** 2).sum(axis=1))).all()
-    assert 0 < np.mean([len(listed) for listed in lists]) < 40
-
-
-def test_points_of_zeros_stand_or_fall_with_their_intercept():
-    X = sp.csr_array(np.random.default_rng(0).normal(size=(7, 3)))
-    points = np.zeros((4, 4))
-    points[:, -1] = 0, KINK + 1e-3, KINK - 1e6, -1e30
-    X.data[:2] = 0  # stored zeros
-    lists, _ = list_rows(X, points, 16)
-    assert [len(listed) for listed in lists] == [7, 7, 0, 0]
-    lists, _ = list_rows(sp.csr_array((7, 3)), points, 16)
-    assert [len(listed) for listed in lists] == [7, 7, 0, 0]
-
-
-def test_a_row_whose_squares_overflow_is_listed_whatever_the_point():
-    X = sp.csr_array(np.array([[1e300, 0.0], [1e300, 1e300], [1e-3, 1e-3]]))
-    points = np.array([[1.0, 0, -9], [-1.0, 0, -9], [0, 0, -9], [1.0, -1.0, -9], [0, 1.0, -9]])
-    for listed in list_rows(X, points, 16)[0]:
-        assert listed.tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
-def test_a_point_whose_squares_overflow_gets_every_row(bad):
-    X = sp.csr_array(np.random.default_rng(0).normal(size=(7, 3)))
-    points = np.array([[1.0, 0, 0, -99], [1.0, bad, 0, -99], [1.0, 0, 0, 99]])
-    with np.errstate(over="ignore"):
-        lists, _ = list_rows(X, points, 16)
-    assert [len(listed) for listed in lists] == [0, 7, 7]
-
-
-@pytest.mark.parametrize("scale", [1e-44, 1e-38, 1e-30, 1e-15, 1e15, 1e30, 1e38])
-@pytest.mark.parametrize("rows", [1e-30, 1e-3, 1e30])
-def test_points_and_rows_at_the_ends_of_float32(scale, rows):
-    rng = np.random.default_rng(0)
-    X = sp.csr_array((rows * rng.uniform(-1, 1, (30, 4))).astype(np.float32))
-    points = (scale * rng.uniform(-1, 1, (16, 5))).astype(np.float32)
-    points[:, -1] = KINK + rng.uniform(-1, 1, 16) * min(scale * rows, 1e37)
-    lists, _ = list_rows(X, points, 16)
-    scores = X.astype(np.float64) @ points[:, :-1].T.astype(np.float64)
-    above = scores > KINK - points[:, -1].astype(np.float64)
-    for listed, expected in zip(lists, above.T, strict=True):
-        assert np.isin(np.flatnonzero(expected), listed).all()
-
-
-@given(
-    norm=st.floats(-300, 300),
-    off=st.sampled_from([1e-9, 1e-4, SPARE - 1 - 1e-9, SPARE - 1 + 1e-9, 0.3]),
-    n=st.integers(1, 5),
-)
-def test_rows_are_rounded_in_steps_of_a_power_of_two(norm, off, n):
-    """Also where the norm is a little above one, as float32 leaves rows of norm 1."""
-    power = 2.0 ** np.floor(norm)
-    data = np.full(n, power * (1 + off) / np.sqrt(n))
-    values, exponents, reach = np.empty(n, np.int16), np.empty(1, np.int16), np.empty(1, np.int32)
-    round_rows(read_only(np.array([0, n])), read_only(data), values, exponents, reach)
-    scale = 2.0 ** exponents[0]
-    assert scale == power * (1 if off < SPARE - 1 else 2)
-    np.testing.assert_allclose(values, data / scale * LEVELS, atol=0.5 + 1e-6)
-    assert np.abs(values.astype(int)).max() <= 2**15 - 1
-    error = 0.5 * np.abs(values.astype(int)).sum() + 0.5 * np.sqrt(n) * LEVELS
-    assert error < reach[0] < 1.02 * error + 5
 
 
 @given(
@@ -276,15 +181,3 @@ def test_the_screen_lists_all_rows_above_the_kink(make_problem, dtype, data, n, 
             step = max(np.linalg.norm(points.dense()[c]) / LEVELS, 1e-30)
             slack = 2.002 * reach * np.ldexp(1 / LEVELS, exponents.astype(int)) * step
             assert (above[listed] >= -slack[listed] - 2e-6 * to_pass).all()
-
-
-def test_the_screen_lists_all_rows_for_points_that_are_not_finite(make_problem):
-    _, X = make_rows(np.random.default_rng(0), 9, 4)
-    problem = make_problem(X, np.ones((9, 1)))
-    screen = CsrScreen(problem, problem.instances, 4)
-    for bad in (np.nan, np.inf, -np.inf, 1e200):
-        points = np.array([0.1, bad, 0.2, -5.0])
-        features = np.array([2, 0, 3], np.int32)
-        arguments = np.array([0]), np.array([0, 3]), features, points, np.array([1.0])
-        assert screen.list_above(*arguments, lambda: None)[0] == 9
-        assert not screen.sparse_block.any()

@@ -38,8 +38,8 @@ def test_against_numpy(dtype, cuts):
     begin = next_positive.copy()
     for first, last in itertools.pairwise(cuts):
         kernels.add_losses(
-            tuple(map(read_only, rows)), read_only(weight), squares, first, last,
-            read_only(y.indices.astype(np.int32)), next_positive, end, plus, minus, point,
+            (tuple(map(read_only, rows)), read_only(weight), squares), first, last,
+            read_only(y.indices.astype(np.int32)), next_positive, end, (plus, minus), point,
             np.empty((4, TILE, LANES)), loss, gradient, trace, curvatures,
         )  # fmt: skip
         kernels.sum_losses(

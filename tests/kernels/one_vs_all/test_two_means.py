@@ -40,8 +40,3 @@ def test_parallel_and_missing_means():
         lambda w: 0.5 * w * w + 3 * np.logaddexp(0, -w) + 5 * np.logaddexp(0, 2 * w)
     )
     assert w == pytest.approx(best.x, abs=0.02)
-
-
-def test_what_is_not_finite_ends():
-    for arguments in ((np.inf, 1, 1, 1, 1), (np.nan, 1, 1, 1, 1), (1, 0, 1, 1e300, 1e300)):
-        assert len(solve(*arguments)) == 2

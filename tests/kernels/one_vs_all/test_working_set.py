@@ -1,7 +1,6 @@
 """Each kernel of working sets agrees with a dense reference."""
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,38 +8,14 @@ from sparse_points import (
     SEEDS,
     Points,
     in_pieces,
-    least_rows,
     make_rows,
     pooled,
-    random_lists,
     scales,
 )
 
 from sklearn_xc._data import read_only
 from sklearn_xc.kernels.one_vs_all import working_set as ws
 from sklearn_xc.kernels.one_vs_all.lanes import Lanes, WorkingSets
-
-
-@settings(max_examples=60, deadline=None)
-@given(seed=SEEDS)
-def test_rows_in_order_of_length(seed):
-    """Positives and -1 lead; the others are the same, the shorter ones first, and else in order."""
-    rng = np.random.default_rng(seed)
-    instances, _ = make_rows(rng, 40, 30)
-    lengths = np.diff(instances.arrays[0])
-    n_positives = rng.integers(1, 4, 5)
-    lists = [
-        np.concatenate((rng.permutation(40)[:k], [-1], rng.permutation(40)[: rng.integers(0, 41)]))
-        for k in n_positives
-    ]
-    indptr, rows = pooled(lists, np.int32)
-    ws.order_by_length(instances.arrays, n_positives, indptr, rows)
-    for k, before, after in zip(n_positives, lists, in_pieces(indptr, rows), strict=True):
-        rest = before[k + 1 :]
-        np.testing.assert_array_equal(after[: k + 1], before[: k + 1])
-        np.testing.assert_array_equal(
-            after[k + 1 :], rest[np.argsort(lengths[rest], kind="stable")]
-        )
 
 
 def run_describe(instances, weight, positives, mean):
@@ -69,24 +44,6 @@ def test_describe_positives(n, d, exponent, seed):
     np.testing.assert_allclose(out[0], [weight[own].sum() for own in positives])
     np.testing.assert_allclose(out[1], (sums**2).sum(axis=1))
     np.testing.assert_allclose(out[2], sums @ mean[:-1])
-
-
-@pytest.mark.parametrize("least", [0.0, 5e-324])
-def test_describe_positives_where_products_are_zero(least):
-    out = run_describe(*least_rows(least), [np.arange(30)], np.ones(3))
-    np.testing.assert_allclose(out[:, 0], [12, 0, 0])
-
-
-@given(n=st.integers(1, 30), m=st.integers(1, 6), seed=SEEDS)
-def test_count_entries(n, m, seed):
-    rng = np.random.default_rng(seed)
-    instances, X = make_rows(rng, n, 7)
-    known = random_lists(rng, n, m)
-    known_indptr, known_rows = pooled(known, np.int32)
-    out = np.full(m, -7)
-    ws.count_entries(instances.arrays, known_indptr, known_rows, out)
-    nnz = np.count_nonzero(X, axis=1)
-    np.testing.assert_array_equal(out, [nnz[rows[rows >= 0]].sum() for rows in known])
 
 
 CROWD = 1000.0
@@ -228,25 +185,6 @@ def test_points_that_are_pruned(n, d, m, prune, seed):
         rise = np.linalg.norm(np.maximum(now - seen.dense(prune)[c], 0))
         np.testing.assert_allclose(rises[c], rise, rtol=1e-12)
     np.testing.assert_array_equal(lanes.points, expected_points)
-
-
-@given(prune=st.sampled_from([0.0, 1e-2, 0.5, 100.0]), **SIZES)
-def test_rows_near_a_loss_are_kept(n, d, m, prune, seed):
-    rng = np.random.default_rng(seed)
-    copies = Copies(rng, n, d, m)
-    points, current = copies.random_pool(rng), rng.integers(0, 2, m)
-    lanes, kinks = copies.lanes(points, current), rng.normal(size=m)
-    kept = np.zeros(len(copies.sets.weight), np.bool_)
-    ws.keep_near_rows(copies.sets, lanes, prune, kinks, kept)
-    for c, rows in enumerate(copies.rows):
-        stand = lanes.stand(c)
-        weights = copies.spread(c, stand)
-        weights = np.where(np.abs(weights) < prune, np.maximum(weights, 0), weights)
-        scores = np.where(rows < 0, 0, copies.X[rows] @ weights) + stand[-1]
-        first = np.arange(len(rows)) <= copies.n_positives[c]
-        got = kept[copies.sets.first_row[c] :][: len(rows)]
-        sure = first | (np.abs(scores - kinks[c]) > 1e-9)
-        np.testing.assert_array_equal(got[sure], (first | (scores > kinks[c]))[sure])
 
 
 @given(

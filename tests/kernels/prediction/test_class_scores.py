@@ -60,18 +60,6 @@ def test_score_classes(dtype, n_classes, first, last):
     assert (scores[is_blank] == blank).all()
 
 
-def test_features_without_weights_say_nothing(dtype):
-    """A row is blank if none of its features has a weight for any class, in whatever block."""
-    X = sp.csr_array(np.array([[1.0, 2.0, 0.0], [0.0, 3.0, 0.0], [1.0, 0.0, 1.0]], dtype))
-    for n_classes in (1, 40):
-        V, ones = np.zeros((n_classes, 3), dtype), np.ones(n_classes, dtype)
-        V[-1, 2] = 0.5
-        scores = np.empty((3, n_classes), dtype)
-        score_classes(arrays_of(X), 0, 3, read_only(V), ones, 2 * ones, 3 * ones, scores)
-        np.testing.assert_array_equal(scores[:2], 3.0)
-        np.testing.assert_array_equal(scores[2], [2.0] * (n_classes - 1) + [2.5])
-
-
 def test_a_row_scores_the_same_in_any_range(dtype):
     X, V = make_rows(dtype), np.random.default_rng(0).normal(size=(70, 90)).astype(dtype)
     scale, added = np.ones(70, dtype), np.linspace(-1, 1, 70).astype(dtype)
@@ -81,38 +69,6 @@ def test_a_row_scores_the_same_in_any_range(dtype):
         alone = np.empty((1, 70), dtype)
         score_classes(arrays_of(X), i, i + 1, *model, alone)
         np.testing.assert_array_equal(alone[0], whole[i])
-
-
-@pytest.mark.parametrize("n_classes", [1, 15, 16, 33, 100])
-def test_classes_with_the_same_weights_tie(dtype, n_classes):
-    """Wherever in a block they stand, the last and narrower one included."""
-    X = make_rows(dtype)
-    V = np.repeat(np.random.default_rng(0).normal(size=(1, 90)).astype(dtype), n_classes, axis=0)
-    scores = np.empty((23, n_classes), dtype)
-    factors = np.full(n_classes, 0.7, dtype)
-    score_classes(arrays_of(X), 0, 23, read_only(V), factors, factors, factors, scores)
-    assert (scores == scores[:, :1]).all()
-
-
-def test_rows_without_any_feature(dtype):
-    X = sp.csr_array((5, 90), dtype=dtype)
-    scores = np.full((5, 37), np.nan, dtype)
-    ones = np.ones(37, dtype)
-    score_classes(arrays_of(X), 0, 5, np.ones((37, 90), dtype), ones, 3 * ones, 4 * ones, scores)
-    assert (scores == 4).all()
-
-
-@pytest.mark.parametrize("d", [40, 400])  # all near, and so far apart that they are fetched ahead
-@pytest.mark.parametrize("m", [1, 7, 8, 9, 20])
-def test_gather_block(dtype, m, d):
-    rng = np.random.default_rng(m)
-    V = rng.normal(size=(30, d)).astype(dtype)
-    classes, touched = rng.permutation(30)[:m], rng.permutation(d).astype(np.int32)
-    block = np.full((15, m + 2), -7.0, dtype)
-    gather(V, classes, touched, 13, block)
-    np.testing.assert_array_equal(block[:13, :m], V[classes][:, touched[:13]].T)
-    assert (block[13:] == -7).all()
-    assert (block[:, m:] == -7).all()
 
 
 @pytest.mark.parametrize("d", [1, 63, 64, 65, 1000, 100_000])
@@ -147,46 +103,6 @@ def test_log_normalisers(dtype, spread, n_classes):
     np.testing.assert_allclose(out, expected, rtol=1e-14, atol=1e-14)
 
 
-@pytest.mark.parametrize("offset", [-1e4, 0.0, 1e4])
-def test_log_normalisers_of_scores_that_count_for_nothing(dtype, offset):
-    scores = np.array([[0.0, 1.0, -np.inf, -709.0, -1e30], [0.0, -1e4, 1e4, 5.0, 6.0]], dtype)
-    scores[0] += offset
-    out = np.empty(2)
-    log_normalisers(scores, out)
-    expected = scipy.special.logsumexp(scores.astype(np.float64), axis=1)
-    np.testing.assert_allclose(out, expected, rtol=1e-14)
-
-
-def test_log_normalisers_of_a_grid():
-    """Two scores, so that every fraction of an octave is met."""
-    gaps = np.linspace(0, 40, 40_001)
-    out = np.empty(len(gaps))
-    log_normalisers(np.column_stack([-gaps, np.zeros_like(gaps)]), out)
-    np.testing.assert_allclose(out, np.log1p(np.exp(-gaps)), rtol=0, atol=4e-16)
-
-
-@pytest.mark.parametrize("normalisers", [log_normalisers, rough_log_normalisers])
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("at", [0, 20, 39])
-def test_normalisers_do_not_hide_what_is_no_number(dtype, normalisers, value, at):
-    scores = np.zeros((1, 40), dtype)
-    scores[0, at] = value
-    out = np.zeros(1)
-    normalisers(scores, out)
-    assert np.isnan(out).all()
-
-
-@pytest.mark.parametrize("spread", [1.0, 200.0, 1e39])
-@pytest.mark.parametrize("shift", [0.0, 1e4, -1e9])
-def test_rough_log_normalisers_of_doubles(spread, shift):
-    """Only the distance to the best score has to fit into float32."""
-    scores = np.random.default_rng(0).uniform(-0.5, 0.5, (20, 33)) * spread + shift
-    out = np.empty(20)
-    rough_log_normalisers(scores, out)
-    expected = scipy.special.logsumexp(scores, axis=1)
-    assert (np.abs(out - expected) <= 0.003 + 1e-15 * np.abs(expected)).all()
-
-
 @pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 200.0, 1e6])
 @pytest.mark.parametrize("n_classes", [1, 2, 3, 33, 1000, 30_000])
 @pytest.mark.parametrize("shift", [0.0, -500.0, 3000.0])
@@ -202,24 +118,6 @@ def test_rough_log_normalisers(spread, n_classes, shift):
     rough_log_normalisers(read_only(scores), out)
     expected = scipy.special.logsumexp(scores.astype(np.float64), axis=1)
     assert np.abs(out - expected).max() <= 0.003
-
-
-@pytest.mark.parametrize("below", [np.inf, 3e38])
-def test_rough_log_normalisers_of_scores_that_count_for_nothing(below):
-    scores = np.array([[0.0, 1.0, -below, -1e4]], np.float32)
-    out = np.full(1, np.nan)
-    rough_log_normalisers(scores, out)
-    assert abs(out[0] - np.log(1 + np.e)) <= 0.003
-
-
-def test_rough_log_normalisers_of_a_grid():
-    """Two scores, so that every fraction of an octave is met: the worst is below 0.003."""
-    gaps = np.linspace(0, 100, 40_001, dtype=np.float32)
-    scores = np.column_stack([np.zeros_like(gaps), -gaps])
-    out = np.empty(len(gaps))
-    rough_log_normalisers(scores, out)
-    error = np.abs(out - np.logaddexp(0, -gaps.astype(np.float64)))
-    assert 1e-4 < error.max() <= 0.003
 
 
 @pytest.mark.parametrize("n_classes", [1, 5, 127, 129, 1500])  # with one block, two, and the bound

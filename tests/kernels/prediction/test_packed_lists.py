@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.kernels.prediction.packed_lists import (
-    MOST_BITS,
     PADDING,
     add_packed_list,
     choose_widths,
@@ -63,13 +62,6 @@ def slow_postings(begins, counts, widths, packed):
     return found
 
 
-def slow_size(labels, width):
-    """Return the bytes of one list, and its postings."""
-    distances = np.diff(np.array([-1, *labels])) - 1
-    n = len(labels) + int((distances >> width).sum())
-    return n + -(-n * width // 8), n
-
-
 @st.composite
 def posting_lists(draw):
     """Lists of all lengths, near and far, whose labels lie in clusters or do not."""
@@ -108,27 +100,6 @@ def test_lists_come_back_and_score_as_they_were(given_lists):
     np.testing.assert_array_equal(scores, expected)
 
 
-@given(posting_lists())
-def test_no_width_takes_fewer_bytes(given_lists):
-    _, labels, codes = given_lists
-    _, counts, widths, _ = packed_lists(labels, codes)
-    for one, count, width in zip(labels, counts, widths, strict=True):
-        if not one:
-            assert count == width == 0
-            continue
-        size, n = slow_size(one, int(width))
-        assert n == count
-        assert size == min(slow_size(one, other)[0] for other in range(MOST_BITS + 1))
-
-
-@pytest.mark.parametrize("gap", [254, 255, 256, 257, 65_535, 65_536, 65_537, 2**24, 2**24 + 1])
-def test_far_labels(gap):
-    labels = [[0, gap], [gap], [gap - 1, gap, 2 * gap + 5]]
-    packed = packed_lists(labels, np.ones(6, np.int8))
-    read = slow_postings(*packed)
-    assert [[label for label, code in one if code] for one in read] == labels
-
-
 @given(posting_lists(), st.integers(1, 9))
 def test_lists_that_lead_outside_are_found(given_lists, fewer):
     n_labels, labels, codes = given_lists
@@ -140,14 +111,6 @@ def test_lists_that_lead_outside_are_found(given_lists, fewer):
             assert lead_outside(np.array([j]), *arrays, limit) == (largest[j] >= limit)
         outside = lead_outside(np.arange(len(labels)), *arrays, limit)
         assert outside == (max(largest) >= limit)
-
-
-def test_a_sum_beyond_32_bits_leads_outside():
-    n = 300
-    counts, widths = np.array([n], np.int32), np.array([MOST_BITS], np.uint8)
-    packed = np.full(begins_of(counts, widths)[-1] + PADDING, 255, np.uint8)
-    assert n * 2**MOST_BITS > 2**32
-    assert lead_outside(np.array([0]), begins_of(counts, widths), counts, widths, packed, 2**31 - 1)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

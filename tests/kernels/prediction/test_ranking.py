@@ -47,21 +47,3 @@ def test_scores_of_all_kinds(dtype, n):
     sort_best_first(scores, labels, n, space(n))
     np.testing.assert_array_equal(labels, expected_labels)
     np.testing.assert_array_equal(scores, expected_scores)
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_sorted_labels_need_little_room(sign):
-    scores, labels = np.zeros(3000), np.arange(3000, dtype=np.int32)[::sign].copy()
-    work = space(3000)
-    work.stack[:] = -1
-    sort_best_first(scores, labels, 3000, work)
-    np.testing.assert_array_equal(labels, np.arange(3000))
-    assert (work.stack[40:] == -1).all()
-
-
-def test_nan_does_no_harm():
-    scores, labels = make(500, 7, 0)
-    scores[::3] = np.nan
-    select_first(scores, labels, 500, 100)
-    sort_best_first(scores, labels, 500, space(500))
-    np.testing.assert_array_equal(np.sort(labels), np.arange(500))

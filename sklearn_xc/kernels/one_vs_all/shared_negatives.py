@@ -1,10 +1,10 @@
-"""How a label and the crowd, the many negatives at the kink, come to rest together.
+"""Balance of a label at the kink with the shared negatives.
 
-Where a label stands with the crowd left out, and how the crowd answers to an intercept above the
-kink, are known (``solvers.crowd``). Of the sum of both two numbers are free: how far the intercept
-is above the kink, and how much of the crowd's answer is added. They are found here, exactly, over
-all rows. Where the crowd has features of the label it does not answer as it does elsewhere: the
-weights of some features are free too, one after the other.
+The label's solution without them and their response to an intercept above the kink are known
+(``solvers.shared_negatives``). Two numbers of the sum of both are free: the height of the intercept
+above the kink, and the share of the response. They are found here, exactly, over all rows. Where
+negatives have features of the label, they respond otherwise than elsewhere: the weights of some
+features are free too, one after the other.
 """
 
 import functools
@@ -17,7 +17,7 @@ from sklearn_xc.kernels.compiling.jit import inlined, kernel
 
 _ONE = np.uint64(1)
 _MAX_STEPS, _MAX_HALVINGS = 12, 12
-#: The two derivatives are to be this share of the gradient at which the label rests, and those by
+#: The two derivatives are to be this share of the gradient tolerance, and those by
 #: the weights of features that one.
 _SHARE, _SHARE_OF_FEATURES = 0.01, 0.05
 #: How often all free features have their turn.
@@ -62,15 +62,20 @@ def score_alone(by_feature, features, own, positives, scores, of_positives):
         scores[row] = -np.inf
 
 
-@functools.cache
-def balance_kernel(loss: Any) -> Any:
-    """Return ``balance``, compiled for `loss` on its first call.
+@inlined
+def add_to_scores(j, step, by_feature, own, positives, own_positives):
+    """Add the step of a feature's weight to the scores of its rows."""
+    indptr, rows, data = by_feature
+    for s in range(np.uint64(indptr[j]), np.uint64(indptr[j + _ONE])):
+        i = np.uint32(rows[s])
+        own[i] += step * np.float64(data[s])  # -inf stays
+        if own[i] == -np.inf:
+            own_positives[np.searchsorted(positives, np.int32(i))] += step * np.float64(data[s])
 
-    Parameters
-    ----------
-    loss : CompiledLoss
-        With a kink; see ``sklearn_xc.losses.margin``.
-    """
+
+@functools.cache
+def _point_search(loss: Any) -> Any:
+    """Return ``find_point``."""
     value, slope, curvature = loss.value, loss.slope, loss.curvature
     kink = -float(loss.active_below)
 
@@ -82,9 +87,13 @@ def balance_kernel(loss: Any) -> Any:
         force = sign * cost * slope(margin)
         h = cost * curvature(margin)
         return (
-            f + cost * value(margin), by_share + force * z, by_height + force,
-            share2 + h * z * z, both + h * z, height2 + h,
-        )  # fmt: skip
+            f + cost * value(margin),
+            by_share + force * z,
+            by_height + force,
+            share2 + h * z * z,
+            both + h * z,
+            height2 + h,
+        )
 
     @inlined
     def measure(own, answer, weight, positives, own_positives, costs, squares, point):
@@ -142,6 +151,14 @@ def balance_kernel(loss: Any) -> Any:
             share, height = trial
         return share, height
 
+    return find_point
+
+
+@functools.cache
+def _feature_step(loss: Any) -> Any:
+    """Return ``find_step``."""
+    slope, curvature, kink = loss.slope, loss.curvature, -float(loss.active_below)
+
     @inlined
     def find_step(
         j, w, by_feature, own, answer, weight, positives, own_positives, costs, point, enough
@@ -167,22 +184,39 @@ def balance_kernel(loss: Any) -> Any:
                 second += x * x * cost * curvature(score)
         return -gradient / second if abs(gradient) > enough else 0.0
 
-    @inlined
-    def add_to_scores(j, step, by_feature, own, positives, own_positives):
-        """Add the step of a feature's weight to the scores of its rows."""
-        indptr, rows, data = by_feature
-        for s in range(np.uint64(indptr[j]), np.uint64(indptr[j + _ONE])):
-            i = np.uint32(rows[s])
-            own[i] += step * np.float64(data[s])  # -inf stays
-            if own[i] == -np.inf:
-                own_positives[np.searchsorted(positives, np.int32(i))] += step * np.float64(data[s])
+    return find_step
+
+
+@functools.cache
+def balance_kernel(loss: Any) -> Any:
+    """Return ``balance``, compiled for `loss` on its first call.
+
+    Parameters
+    ----------
+    loss : CompiledLoss
+        With a kink; see ``sklearn_xc.losses.margin``.
+    """
+    find_point, find_step = _point_search(loss), _feature_step(loss)
+    kink = -float(loss.active_below)
 
     @kernel
     def balance(
-        by_feature, weight, positives, costs, ridge, free, own, crowd_weights, answer, share,
-        height, tolerance, scores, of_positives,
-    ):  # fmt: skip
-        """Find how much of the crowd's answer is added, and how far above the kink to stand.
+        by_feature,
+        weight,
+        positives,
+        costs,
+        ridge,
+        free,
+        own,
+        negatives_weights,
+        answer,
+        share,
+        height,
+        tolerance,
+        scores,
+        of_positives,
+    ):
+        """Find the share of the negatives' response to add, and the height above the kink.
 
         Parameters
         ----------
@@ -199,27 +233,27 @@ def balance_kernel(loss: Any) -> Any:
         free : ndarray of int32
             Features whose weights may change.
         own : ndarray of float64 of shape (d,)
-            Where the label stands without the crowd, intercept left out. Changed in place.
-        crowd_weights, answer : ndarray of float64 of shape (d,) and (n,)
-            The crowd's answer to an intercept of 1 above the kink, and the scores of all rows.
+            The label's weights without the negatives, intercept left out. Changed in place.
+        negatives_weights, answer : ndarray of float64 of shape (d,) and (n,)
+            The negatives' answer to an intercept of 1 above the kink, and the scores of all rows.
         share, height : float
             Where to begin, in the units of the answer.
         tolerance : float
-            Gradient norm at which the label rests.
+            Gradient tolerance.
         scores, of_positives : ndarray of float64
             Of ``score_alone`` at `own`, and kept so.
 
         Returns
         -------
         share, height : float
-            How much of the answer to add, and the intercept above the kink, a number of X's dtype
+            The share of the response, and the intercept above the kink, a number of X's dtype
             once the kink is added.
         """
         own_squares, with_answer, answer_squares = 0.0, 0.0, 0.0
         for k in range(own.shape[0]):
             own_squares += own[k] * own[k]
-            with_answer += own[k] * crowd_weights[k]
-            answer_squares += crowd_weights[k] * crowd_weights[k]
+            with_answer += own[k] * negatives_weights[k]
+            answer_squares += negatives_weights[k] * negatives_weights[k]
         point = share, height
         enough = _SHARE * tolerance
         rounds = _ROUNDS if free.shape[0] > 0 else 0
@@ -229,20 +263,37 @@ def balance_kernel(loss: Any) -> Any:
                 dtype = by_feature[2].dtype.type
                 point = point[0], np.float64(dtype(kink + point[1])) - kink
             point = find_point(
-                scores, answer, weight, positives, of_positives, costs,
-                (own_squares, with_answer, answer_squares, ridge), point, enough, is_held,
-            )  # fmt: skip
+                scores,
+                answer,
+                weight,
+                positives,
+                of_positives,
+                costs,
+                (own_squares, with_answer, answer_squares, ridge),
+                point,
+                enough,
+                is_held,
+            )
             if turn >= rounds:
                 continue
             for t in range(free.shape[0]):
                 j = np.uint32(free[t])
                 step = find_step(
-                    j, own[j] + point[0] * crowd_weights[j], by_feature, scores, answer, weight,
-                    positives, of_positives, costs, point, _SHARE_OF_FEATURES * tolerance,
-                )  # fmt: skip
+                    j,
+                    own[j] + point[0] * negatives_weights[j],
+                    by_feature,
+                    scores,
+                    answer,
+                    weight,
+                    positives,
+                    of_positives,
+                    costs,
+                    point,
+                    _SHARE_OF_FEATURES * tolerance,
+                )
                 if step != 0.0:
                     own_squares += step * (2.0 * own[j] + step)
-                    with_answer += step * crowd_weights[j]
+                    with_answer += step * negatives_weights[j]
                     own[j] += step
                     add_to_scores(j, step, by_feature, scores, positives, of_positives)
         return point

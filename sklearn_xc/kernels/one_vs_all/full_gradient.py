@@ -1,8 +1,8 @@
-"""The certificate of a label that the crowd was added to.
+"""Objective and gradient over all rows of a label at the kink.
 
-``block_newton`` certifies the points that its steps lead to, from the rows that a screen lists.
-Here the scores of all rows are known but for the rounding of the point to X's dtype: only rows
-that may have a loss are read. What pruning leaves is few weights, and is scored feature by feature.
+``block_newton`` evaluates the points that its steps lead to from the rows that a screen lists. Here
+the scores of all rows are known but for the rounding of the point to the dtype of X: only rows that
+may have a loss are read. Pruned points have few weights, and are scored feature by feature.
 """
 
 import functools
@@ -18,8 +18,8 @@ _ONE = np.uint64(1)
 
 
 @functools.cache
-def certificate_kernels(loss: Any) -> Any:
-    """Return ``certify`` and ``add_up_losses``, compiled for `loss` on their first calls.
+def full_gradient_kernels(loss: Any) -> Any:
+    """Return ``evaluate`` and ``add_up_losses``, compiled for `loss` on their first calls.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def certificate_kernels(loss: Any) -> Any:
         return cost * value(margin)
 
     @kernel
-    def certify(X, weight, positives, costs, ridge, point, about, gradient):
+    def evaluate(X, weight, positives, costs, ridge, point, about, gradient):
         """Return the objective at a point, and the norm of its gradient.
 
         Parameters
@@ -102,7 +102,7 @@ def certificate_kernels(loss: Any) -> Any:
         Parameters
         ----------
         weight, positives, costs
-            As ``certify`` takes them.
+            As ``evaluate`` takes them.
         bias : float
             The intercept.
         alone, of_positives : ndarray of float64
@@ -120,4 +120,4 @@ def certificate_kernels(loss: Any) -> Any:
                 f += plus * np.float64(weight[np.uint32(positives[r])]) * value(margin)
         return f
 
-    return SimpleNamespace(certify=certify, add_up_losses=add_up_losses)
+    return SimpleNamespace(evaluate=evaluate, add_up_losses=add_up_losses)

@@ -1,9 +1,5 @@
 """Labels that start at the weights of others: the same model for any threads, memory and cut."""
 
-import itertools
-import threading
-
-import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -55,8 +51,7 @@ def plans(monkeypatch):
         found.append(plan_blocks(*args, **options))
         return found[-1]
 
-    for module in (training, path):
-        monkeypatch.setattr(module, "plan_blocks", recording_plan_blocks)
+    monkeypatch.setattr(training, "plan_blocks", recording_plan_blocks)
     return found
 
 
@@ -75,21 +70,6 @@ def test_threads_memory_and_cut_change_no_bit(convert, nested, plans, monkeypatc
         assert len(plans[-1].waves) > 2
         assert max(map(len, plans[-1].blocks)) <= most
     assert len({len(plan.blocks) for plan in plans}) >= 5
-
-
-def test_another_order_of_the_labels_permutes_the_model(nested, small_blocks):
-    X, Y = nested
-    order = np.random.default_rng(0).permutation(Y.shape[1])
-    a, b = fit(X, Y), fit(X, Y[:, order])
-    np.testing.assert_array_equal(a.coef_.toarray()[order], b.coef_.toarray())
-    np.testing.assert_array_equal(a.n_iter_[order], b.n_iter_)
-
-
-def test_processes(nested, small_blocks):
-    expected = fit(*nested)
-    for limit in (None, 100):
-        with joblib.parallel_config("loky", n_jobs=2, max_nbytes=limit):
-            assert_same_bytes(fit(*nested), expected)
 
 
 @pytest.mark.parametrize("prune", [0.0, 0.05])
@@ -147,16 +127,6 @@ def test_the_optimum_is_that_of_any_start(loss, dense, nested, small_blocks):
     assert (along["suboptimality"] <= 0.001 * along["objective"]).all()
 
 
-def test_weights_of_labels_make_problems_of_their_own(nested, small_blocks):
-    """Two labels on the same instances with different weights: an edge of cost 0."""
-    X, Y = nested
-    Y = sp.hstack([Y, Y[:, :3]], format="csr")
-    weight = np.linspace(1.0, 3.0, Y.shape[1])
-    along, alone = (fit(X, Y, class_weight=weight, init=i, tol=1e-6) for i in ("ovap++", "zero"))
-    np.testing.assert_allclose(along.coef_.toarray(), alone.coef_.toarray(), atol=0.02)
-    assert (along.coef_[[0]].toarray() != along.coef_[[-3]].toarray()).any()
-
-
 def test_folds(nested, plans, monkeypatch):
     X, Y = nested
 
@@ -174,29 +144,6 @@ def test_folds(nested, plans, monkeypatch):
         assert_same_bytes(cut, expected)
     of_folds = [plan for plan in plans if max(map(len, plan.blocks)) <= 2 * path.LABELS_PER_LANE]
     assert max(len(plan.waves) for plan in of_folds) > 2
-
-
-def test_control_c_in_a_later_wave(nested, small_blocks, monkeypatch, interrupt_main):
-    fitted = fit(*nested, init="msi")
-    before = fitted.intercept_
-    n_begun, running, solve_block = itertools.count(), threading.Event(), training.solve_block
-
-    def interrupted_solve_block(*args):
-        if next(n_begun) == 12:
-            running.set()
-            interrupt_main()
-            args[-1]._event.wait(5.0)
-        return solve_block(*args)
-
-    monkeypatch.setattr(training, "solve_block", interrupted_solve_block)
-    for n_jobs in (1, 2):
-        n_begun = itertools.count()
-        running.clear()
-        with pytest.raises(KeyboardInterrupt):
-            fitted.set_params(init="ovap++", n_jobs=n_jobs).fit(*nested)
-        assert running.is_set()
-        assert next(n_begun) < 16
-        assert fitted.intercept_ is before
 
 
 class Circular(Initialiser):
@@ -225,10 +172,3 @@ def test_parents_that_are_no_tree(kind, nested):
         ValueError, match=r"OvALinearXC: init: the parents that Circular.*Got array"
     ):
         fit(*nested, init=Circular(kind))
-
-
-def test_progress_counts_every_label_once(nested, small_blocks, capsys):
-    fit(*nested, verbose=1, n_jobs=2)
-    lines = capsys.readouterr().out.splitlines()
-    n = nested[1].shape[1]
-    assert f"label {n} of {n}: 100%" in lines[-1]
