@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context as fit_context
-from sklearn.model_selection._split import _validate_shuffle_split as shuffle_split_sizes
 from sklearn.multiclass import _ConstantPredictor as ConstantPredictor
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
@@ -22,11 +21,6 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _num_samples as num_samples
-
-try:
-    from sklearn.utils._param_validation import validate_params
-except ImportError:  # cross-validation of a sparse y says so, the rest goes without
-    validate_params = None
 
 try:  # experimental in 1.9
     from sklearn.callback import CallbackSupportMixin
@@ -56,9 +50,7 @@ __all__ = [
     "fit_context",
     "num_samples",
     "safe_indexing",
-    "shuffle_split_sizes",
     "validate_parameter_constraints",
-    "validate_params",
 ]
 
 

@@ -3,14 +3,7 @@
 import numpy as np
 
 from sklearn_xc import OvALinearXC
-from sklearn_xc.model_selection import (
-    GridSearchCV,
-    RareLabelShuffleSplit,
-    RareLabelSplit,
-    cross_val_topk,
-    cross_validate,
-    train_test_split,
-)
+from sklearn_xc.model_selection import RareLabelSplit, cross_val_topk, cross_validate
 
 from ._common import small_data, tate_data
 
@@ -25,19 +18,11 @@ class Splits:
 
     def setup(self, data):
         self.X, self.Y = data
-        self.time_rare_label_shuffle_split(data)
+        self.time_rare_label_split(data)
 
     def time_rare_label_split(self, data):
         """Five folds."""
         list(RareLabelSplit(5).split(self.X, self.Y))
-
-    def time_rare_label_shuffle_split(self, data):
-        """A tenth of the rows for the test."""
-        list(RareLabelShuffleSplit(1, test_size=0.1, random_state=0).split(self.X, self.Y))
-
-    def time_train_test_split(self, data):
-        """The same, and the parts of X and Y."""
-        train_test_split(self.X, self.Y, test_size=0.1, stratify=self.Y, random_state=0)
 
 
 class CrossValidation:
@@ -56,7 +41,3 @@ class CrossValidation:
 
     def time_cross_val_topk(self):
         cross_val_topk(self.clf, *self.data, cv=2, k=5)
-
-    def time_grid_search(self):
-        """Two values of C."""
-        GridSearchCV(self.clf, {"C": [0.5, 1.0]}, scoring="P@1", cv=2).fit(*self.data)

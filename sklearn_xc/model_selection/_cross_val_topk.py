@@ -18,12 +18,12 @@ from sklearn_xc._out_of_fold import Answers, as_rows, ask, fit_clone, n_rows, sa
 from sklearn_xc._pruning_notes import PruningNote, PruningNotes
 from sklearn_xc._sklearn import check_method_params, safe_indexing
 from sklearn_xc._sparse_input import check_sparse
-from sklearn_xc.model_selection._sparse_y import refuse_stratified
+from sklearn_xc.model_selection._cross_validate import refuse_stratified
 from sklearn_xc.parallel.engines import engine_at_work
 from sklearn_xc.parallel.memory import require_bytes
 
 _WHO = "cross_val_topk"
-#: A label and a score, as an answer and in the matrix that is returned.
+#: Bytes of a label and its score, in the answers and in the returned matrix.
 _ENTRY_BYTES = 32
 
 
@@ -118,9 +118,8 @@ def cross_val_topk(
     y = as_rows(y)
     classes = np.asarray(targets.classes if names is None else names.classes_)
     k = min(k, len(classes))
-    require_bytes(
-        n * k * _ENTRY_BYTES, None, f"the scores, {n} rows x k={k}", "Lower k.", _WHO
-    )  # fmt: skip
+    what = f"the scores, {n} rows x k={k}"
+    require_bytes(n * k * _ENTRY_BYTES, None, what, "Lower k.", _WHO)
     of_fit, of_split = _routed(estimator, cv, params, groups)
     folds = _folds(X, as_rows(Y), targets, cv, of_split)
     are_columns = targets.kind != "classes" and names is None
@@ -131,13 +130,13 @@ def cross_val_topk(
     notes = PruningNotes()
     notes.found = [note for of_fold in found for note in of_fold]
     notes.tell(_WHO, 2)
-    return scores_as_csr(answers, [test for _, test in folds], (n, len(classes)))
+    return _scores_as_csr(answers, [test for _, test in folds], (n, len(classes)))
 
 
 def _routed(
     estimator: Any, cv: Any, params: dict[str, Any] | None, groups: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what goes to ``fit`` and what goes to ``split``."""
+    """Return the arguments of ``fit`` and those of ``split``."""
     params = {} if params is None else dict(params)
     if not sklearn.get_config()["enable_metadata_routing"]:
         return params, {"groups": groups}
@@ -189,7 +188,7 @@ def _folds(
 def _answers(
     shared: tuple[Any, ...], folds: Sequence[tuple[np.ndarray, ...]], n_jobs: int | None
 ) -> list[tuple[Answers, list[PruningNote]]]:
-    """Return what `_answer` does of each fold."""
+    """Run `_answer` for each fold, by joblib or on a cluster."""
     engine = engine_at_work()
     if not engine.is_cluster:
         return list(Parallel(n_jobs=n_jobs)(delayed(_answer)(*shared, *fold) for fold in folds))
@@ -214,7 +213,7 @@ def _answer(
     test: np.ndarray,
     unseen: np.ndarray,
 ) -> tuple[Answers, list[PruningNote]]:
-    """Return what a model without a fold says of it, and what its fit has to say of pruning."""
+    """Return the top k of the test rows, and the pruning notes of the fit on the training rows."""
     part, notes = type(estimator).__name__, PruningNotes()
     arguments = check_method_params(X, params, train)
     fitted, _ = fit_clone(part, estimator, X, y, arguments, train, _WHO, notes=notes)
@@ -223,10 +222,10 @@ def _answer(
     return answers, notes.found
 
 
-def scores_as_csr(
+def _scores_as_csr(
     answers: list[Answers], rows: list[np.ndarray], shape: tuple[int, int]
 ) -> sp.csr_array:
-    """Return the answers to some rows, fold by fold, as one matrix of scores, labels rising."""
+    """Return the top k of all folds as one CSR of scores with sorted indices."""
     order = np.argsort(np.concatenate(rows))
     labels, scores = (np.concatenate(part)[order] for part in zip(*answers, strict=True))
     counts = np.zeros(shape[0], np.int64)

@@ -1,65 +1,46 @@
-"""``cross_validate`` and ``cross_val_score`` for a y of any container."""
+"""Functions of scikit-learn whose argument checks refuse a sparse y, without that refusal."""
 
+import inspect
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn.model_selection
+from sklearn.model_selection import (
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
 
-from sklearn_xc.model_selection import _sparse_y
-from sklearn_xc.model_selection._scoring import resolve_scoring, resolve_single_scoring
+from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc.metrics import TopKScorer, get_scorer
 
 
 def cross_validate(
-    estimator: Any,
-    X: Any,
-    y: Any = None,
-    *,
-    groups: Any = None,
-    scoring: Any = None,
-    cv: Any = None,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-    params: dict | None = None,
-    pre_dispatch: int | str = "2*n_jobs",
-    return_train_score: bool = False,
-    return_estimator: bool = False,
-    return_indices: bool = False,
-    error_score: Any = np.nan,
+    estimator: Any, X: Any, y: Any = None, *, scoring: Any = None, **params: Any
 ) -> dict:
     """Return the scores and times of an estimator for each fold of a cross-validation.
 
-    Like :func:`sklearn.model_selection.cross_validate`, which documents all details, with two
-    differences: `y` may be a sparse indicator, of which no dense copy is made, and `scoring`
-    accepts the names of :func:`sklearn_xc.metrics.get_scorer`.
+    Like :func:`sklearn.model_selection.cross_validate`, with two differences: `y` may be a sparse
+    indicator, of which no dense copy is made, and `scoring` accepts the names of
+    :func:`sklearn_xc.metrics.get_scorer`.
 
     Parameters
     ----------
     estimator : estimator
         Cloned and fitted in each fold.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The rows.
+        The instances.
     y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_labels), default=None
         The labels.
-    groups : array-like of shape (n_samples,), default=None
-        Groups for the splitter.
     scoring : str, callable, list, tuple or dict, default=None
-        A name such as "P@3", a scorer such as :class:`sklearn_xc.metrics.TopKScorer`, or several
-        of them; if all are names of this package, they share one top-k pass. None calls
-        ``estimator.score``.
-    cv : int, splitter or iterable, default=None
-        Five folds for None. An indicator is split by KFold: it has no classes to stratify by.
-    n_jobs : int, default=None
-        Number of folds fitted in parallel.
-    verbose : int, default=0
-        How much to print.
-    params : dict, default=None
-        Further arguments for ``fit``, for the scorer and for the splitter.
-    pre_dispatch : int or str, default="2*n_jobs"
-        Number of jobs prepared ahead.
-    return_train_score, return_estimator, return_indices : bool, default=False
-        What else to return.
-    error_score : "raise" or float, default=np.nan
-        The score of a fold that failed.
+        A name such as "P@3", a scorer, or several of them. A
+        :class:`~sklearn_xc.metrics.TopKScorer` computes several metrics from one top-k pass. None
+        calls ``estimator.score``.
+    **params : dict
+        `cv`, `groups`, `n_jobs` and the other arguments of scikit-learn's function. An indicator is
+        split by KFold if `cv` is a number: it has no classes to stratify by.
 
     Returns
     -------
@@ -72,8 +53,6 @@ def cross_validate(
     ValueError
         For an unknown name in `scoring`, numbers of rows that do not match, or a `cv` that cannot
         split.
-    TypeError, ValueError
-        For other arguments, as in scikit-learn.
 
     Examples
     --------
@@ -88,63 +67,38 @@ def cross_validate(
     >>> cross_validate(model, X, Y, cv=2, scoring="f1_micro")["test_score"]
     array([1., 1.])
     """
-    return _sparse_y.call(
-        sklearn.model_selection.cross_validate,
-        y,
-        estimator=estimator,
-        X=X,
-        groups=groups,
-        scoring=resolve_scoring(scoring),
-        cv=cv,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        params=params,
-        pre_dispatch=pre_dispatch,
-        return_train_score=return_train_score,
-        return_estimator=return_estimator,
-        return_indices=return_indices,
-        error_score=error_score,
-    )
+    if isinstance(scoring, list | tuple) and all(isinstance(name, str) for name in scoring):
+        scoring = {name: name for name in scoring}
+    if isinstance(scoring, dict):
+        scoring = {name: get_scorer(scorer) for name, scorer in scoring.items()}
+    return _call("cross_validate", estimator, X, y, scoring=get_scorer(scoring), **params)
 
 
 def cross_val_score(
-    estimator: Any,
-    X: Any,
-    y: Any = None,
-    *,
-    groups: Any = None,
-    scoring: Any = None,
-    cv: Any = None,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-    params: dict | None = None,
-    pre_dispatch: int | str | None = "2*n_jobs",
-    error_score: Any = np.nan,
+    estimator: Any, X: Any, y: Any = None, *, scoring: Any = None, **params: Any
 ) -> np.ndarray:
-    """Return one score of an estimator for each fold of a cross-validation.
+    """Return the score of an estimator for each fold of a cross-validation.
 
-    Like :func:`sklearn.model_selection.cross_val_score`, which documents all details, with the
-    same differences as :func:`cross_validate`.
+    Like :func:`sklearn.model_selection.cross_val_score`, with the differences of
+    :func:`cross_validate`.
 
     Parameters
     ----------
     estimator : estimator
         Cloned and fitted in each fold.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The rows.
+        The instances.
     y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_labels), default=None
         The labels.
-    groups : array-like of shape (n_samples,), default=None
-        Groups for the splitter.
     scoring : str or callable, default=None
-        A name such as "PSP@3", or a scorer that returns one number. None calls
-        ``estimator.score``.
-    cv, n_jobs, verbose, params, pre_dispatch, error_score
-        As in :func:`cross_validate`.
+        A name such as "P@3", or a scorer that returns one number. None calls ``estimator.score``.
+    **params : dict
+        `cv`, `groups`, `n_jobs` and the other arguments of scikit-learn's function.
 
     Returns
     -------
     ndarray of shape (n_splits,), float64
+        The scores.
 
     Raises
     ------
@@ -154,24 +108,101 @@ def cross_val_score(
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.dummy import DummyClassifier
+    >>> from scipy.sparse import csr_array
+    >>> from sklearn_xc import OvALinearXC
     >>> from sklearn_xc.model_selection import cross_val_score
-    >>> cross_val_score(DummyClassifier(), np.zeros((6, 1)), [0, 0, 1, 0, 0, 1], cv=2)
-    array([0.66666667, 0.66666667])
+    >>> X = np.tile(np.eye(3), (4, 1))
+    >>> cross_val_score(OvALinearXC(), X, csr_array(X), cv=2, scoring="P@1")
+    array([1., 1.])
     """
-    scorer = resolve_single_scoring(scoring, "cross_val_score")
-    result = cross_validate(
-        estimator,
-        X,
-        y,
-        groups=groups,
-        # A dict of one, as in scikit-learn: it refuses a callable that returns several numbers.
-        scoring=None if scorer is None else {"score": scorer},
-        cv=cv,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        params=params,
-        pre_dispatch="2*n_jobs" if pre_dispatch is None else pre_dispatch,
-        error_score=error_score,
+    scoring = _one_number(scoring, "cross_val_score")
+    return cross_validate(estimator, X, y, scoring=scoring, **params)["test_score"]
+
+
+def learning_curve(
+    estimator: Any, X: Any, y: Any, *, scoring: Any = None, **params: Any
+) -> tuple[np.ndarray, ...]:
+    """Return the scores of an estimator for training sets of several sizes.
+
+    Like :func:`sklearn.model_selection.learning_curve`, with the differences of
+    :func:`cross_validate`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Cloned and fitted for each size in each fold.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The instances.
+    y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_labels)
+        The labels.
+    scoring : str or callable, default=None
+        A name such as "P@3", or a scorer that returns one number. None calls ``estimator.score``.
+    **params : dict
+        `train_sizes`, `cv`, `groups`, `n_jobs` and the other arguments of scikit-learn's function.
+
+    Returns
+    -------
+    train_sizes : ndarray of shape (n_sizes,), int64
+        Numbers of training instances.
+    train_scores, test_scores : ndarray of shape (n_sizes, n_splits), float64
+        The scores; with ``return_times=True``, two arrays of seconds follow.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`cross_val_score`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.model_selection import learning_curve
+    >>> X = np.tile(np.eye(3), (4, 1))
+    >>> sizes, _, test = learning_curve(
+    ...     OvALinearXC(), X, csr_array(X), cv=2, scoring="P@1", train_sizes=[3, 6]
+    ... )
+    >>> sizes, test.mean(axis=1)
+    (array([3, 6]), array([1., 1.]))
+    """
+    scoring = _one_number(scoring, "learning_curve")
+    return _call("learning_curve", estimator, X, y, scoring=scoring, **params)
+
+
+def _one_number(scoring: Any, who: str) -> Any:
+    """Return the scorer that `scoring` names or is, which must give a single number."""
+    if isinstance(scoring, list | tuple | set | dict | TopKScorer):
+        raise ValueError(
+            f"scoring: {who} reports one number per fit, but {scoring!r} gives several. Use "
+            'cross_validate, or a single name such as "P@1".'
+        )
+    return get_scorer(scoring)
+
+
+def _call(name: str, estimator: Any, X: Any, y: Any, **params: Any) -> Any:
+    """Call a function of scikit-learn, for a sparse y without the check of its argument types.
+
+    Only that check refuses a sparse y: ``inspect.unwrap`` gives the function inside.
+    """
+    function = getattr(sklearn.model_selection, name)
+    check_sparse(X, "X", name)
+    check_sparse(y, "y", name)
+    if sp.issparse(y):
+        refuse_stratified(params.get("cv"))
+        function = inspect.unwrap(function)
+    return function(estimator, X, y, **params)
+
+
+def refuse_stratified(cv: Any) -> None:
+    """Raise ValueError for splitters that need classes."""
+    stratified = (
+        RepeatedStratifiedKFold,
+        StratifiedGroupKFold,
+        StratifiedKFold,
+        StratifiedShuffleSplit,
     )
-    return result["test_score"]
+    if isinstance(cv, stratified):
+        raise ValueError(
+            f"cv: {cv} keeps the shares of classes, which a sparse indicator does not have. Use "
+            "RareLabelSplit, which keeps those of labels, or KFold, ShuffleSplit or GroupKFold."
+        )

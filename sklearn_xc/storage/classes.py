@@ -36,7 +36,7 @@ _LISTED = {
     "Zero",
     "sklearn_xc.losses": "CrossEntropy HuberHinge Logistic MaxMargin SquaredHinge Triplet",
     "sklearn_xc.mips": "ExactIndex FaissIndex ProductIndex SphericalIndex",
-    "sklearn_xc.model_selection": "RareLabelShuffleSplit RareLabelSplit",
+    "sklearn_xc.model_selection": "RareLabelSplit",
     "sklearn_xc.preprocessing": "LabelBinarizerXC",
     "sklearn_xc.samplers": "AnceSampler InBatchSampler NgameSampler OrderedSgdSampler TasSampler",
     # Records: parts of fitted estimators.

@@ -1,7 +1,6 @@
 """Callbacks of scikit-learn (1.9 or later): what they are told, and what they may change."""
 
 import pickle
-import warnings
 from collections import Counter
 
 import numpy as np
@@ -9,13 +8,13 @@ import pytest
 from fitted import Unchanged, assert_same_answers, assert_same_model, plain
 from registry import ENTRIES
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from small_data import awkward
 
 from sklearn_xc import OvALinearXC, TextClassifierXC, ThresholdTuner
-from sklearn_xc.metrics import TopKScorer
-from sklearn_xc.model_selection import GridSearchCV, HalvingGridSearchCV
+from sklearn_xc.metrics import TopKScorer, get_scorer
 from sklearn_xc.softmax import training
 
 callback = pytest.importorskip(
@@ -420,7 +419,7 @@ class TestInsideOthers:
         pipeline = make_pipeline(StandardScaler(with_mean=False), entry.make())
         grid = {f"{pipeline.steps[-1][0]}__top_k": [4, 5]}
         recorder = Propagated()
-        search = GridSearchCV(pipeline, grid, scoring="P@1", cv=2, n_jobs=1)
+        search = GridSearchCV(pipeline, grid, scoring=get_scorer("P@1"), cv=2, n_jobs=1)
         watched = clone(search).set_callbacks(recorder).fit(X, Y)
         assert_told_well(recorder)
         name = entry.estimator.__name__
@@ -433,18 +432,6 @@ class TestInsideOthers:
         )
         assert_same_model(watched.best_estimator_[-1], silent.best_estimator_[-1])
         assert not hasattr(watched.best_estimator_[-1], "_skl_callbacks")
-
-    def test_halving(self):
-        recorder = Propagated()
-        grid = {"C": [0.1, 1.0, 3.0]}
-        search = HalvingGridSearchCV(OvALinearXC(prune=0), grid, scoring="P@1", cv=2)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of labels that few rows do not have
-            search.set_callbacks(recorder).fit(X, Y)
-        assert_told_well(recorder)
-        fits = [task for task in recorder.root if task.estimator_name == "OvALinearXC"]
-        n_fits = 2 * sum(search.n_candidates_) + 1
-        assert sum(task.task_name == "fit" for task in fits) == n_fits
 
     def test_texts(self):
         recorder = Propagated()

@@ -10,7 +10,7 @@ import sklearn
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.model_selection import GroupKFold, KFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from small_data import awkward
@@ -24,7 +24,7 @@ from sklearn_xc import (
     TopKCalibrator,
 )
 from sklearn_xc.metrics import get_scorer
-from sklearn_xc.model_selection import GridSearchCV, cross_val_topk, cross_validate
+from sklearn_xc.model_selection import cross_val_topk, cross_validate
 
 X, Y = awkward()
 WEIGHT = np.r_[np.full(30, 0.1), np.full(30, 4.0)]

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from text_models import NAMES, HashedWords, make_texts
@@ -20,7 +21,7 @@ from sklearn_xc import (
     TopKCalibrator,
     topk_names,
 )
-from sklearn_xc.model_selection import GridSearchCV, cross_val_score
+from sklearn_xc.model_selection import cross_val_score
 from sklearn_xc.text.reads_texts import reads_texts
 
 TEXTS, Y = make_texts()

@@ -33,7 +33,6 @@ from sklearn_xc.metrics import (
     psp_at_k,
     recall_at_k,
 )
-from sklearn_xc.model_selection._scoring import resolve_scoring
 
 ALL = ("precision", "ndcg", "psp", "psndcg", "recall", "coverage", "macro_f1")
 SHORT = ("P", "nDCG", "PSP", "PSnDCG", "R", "Cov", "MacroF1")
@@ -122,17 +121,6 @@ def test_all_metrics_come_from_one_pass(copying_classifier):
 
 
 NAMES = [f"{metric}@{k}" for metric in SHORT for k in (1, 2, 3, 5)]
-
-
-@given(st.lists(st.sampled_from(NAMES), min_size=1, unique=True))
-@example(["P@5", "nDCG@3"])
-@example(["R@5", "PSnDCG@2", "PSP@1"])
-def test_each_number_of_several_is_that_of_its_name_alone(names):
-    X, Y = indicator_problem()
-    model = CopyingClassifier().fit(X, Y)
-    together = resolve_scoring(names)(model, X, Y)
-    assert list(together) == names
-    assert together == {name: get_scorer(name)(model, X, Y) for name in names}
 
 
 @given(

@@ -13,8 +13,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-import sklearn.model_selection
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GridSearchCV, KFold
 
 from sklearn_xc import (
     NGAMEEmbeddingXC,
@@ -28,7 +27,8 @@ from sklearn_xc import (
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.initialisers import Zero
-from sklearn_xc.model_selection import GridSearchCV, cross_val_topk
+from sklearn_xc.metrics import get_scorer
+from sklearn_xc.model_selection import cross_val_topk
 from sklearn_xc.parallel.engines import engine_at_work
 
 pytestmark = [
@@ -208,7 +208,7 @@ class Threads(Zero):
 
 
 def test_a_fit_in_a_search_has_one_thread_on_a_cluster(cluster, tmp_path):
-    search = sklearn.model_selection.GridSearchCV(
+    search = GridSearchCV(
         OvALinearXC(init=Threads(tmp_path)), {"C": [0.1, 1.0]}, cv=KFold(2),
         refit=False, error_score="raise",
     )  # fmt: skip
@@ -220,7 +220,7 @@ def test_a_fit_in_a_search_has_one_thread_on_a_cluster(cluster, tmp_path):
 
 
 def test_folds_and_searches(cluster):
-    search = GridSearchCV(OvALinearXC(), {"C": [0.1, 1.0]}, scoring="P@1", cv=KFold(2))
+    search = GridSearchCV(OvALinearXC(), {"C": [0.1, 1.0]}, scoring=get_scorer("P@1"), cv=KFold(2))
     here = cross_val_topk(OvALinearXC(), X, Y, cv=3, k=5), search.fit(X, Y).cv_results_
     with joblib.parallel_config(cluster.backend, n_jobs=-1):
         there = cross_val_topk(OvALinearXC(), X, Y, cv=3, k=5), search.fit(X, Y).cv_results_
