@@ -17,10 +17,10 @@ import time
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import f1_score
 
 from sklearn_xc import OvALinearXC, ThresholdTuner
 from sklearn_xc.datasets import load_tate_subjects
-from sklearn_xc.metrics import macro_f1, micro_f1
 
 began = time.perf_counter()
 train, test = load_tate_subjects("train"), load_tate_subjects("test")
@@ -85,8 +85,13 @@ print("".join(f"{name:>14s}" for name in (*bin_names, "all")) + f"{'named':>8s}{
 for name, Y_pred in answers.items():
     columns = [np.flatnonzero(bins == b) for b in range(len(bin_names))]
     columns.append(np.arange(len(counts)))
-    micro[name] = [100 * micro_f1(Y_test[:, c], Y_pred[:, c]) for c in columns]
-    macro[name] = [100 * macro_f1(Y_test[:, c], Y_pred[:, c], over="true") for c in columns]
+    micro[name], macro[name] = [], []
+    for c in columns:
+        true = c[Y_test[:, c].sum(axis=0) > 0]
+        micro[name].append(100 * f1_score(Y_test[:, c], Y_pred[:, c], average="micro"))
+        macro[name].append(
+            100 * f1_score(Y_test[:, true], Y_pred[:, true], average="macro", zero_division=0)
+        )
     pairs = zip(micro[name], macro[name], strict=True)
     print(f"{name:30s}" + "".join(f"{a:7.1f} /{b:5.1f}" for a, b in pairs), end="")
     right = Y_test.multiply(Y_pred).sum() / Y_pred.sum()

@@ -1,6 +1,5 @@
 """Which features made a score."""
 
-import html
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -78,20 +77,6 @@ class Explanation:
         return "\n".join(lines)
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        """Return a table with bars, for notebooks."""
-        rows = self._rows()
-        widest = max((abs(number) for _, number in rows), default=0.0) or 1.0
-        cells = "".join(
-            f"<tr><td style='text-align:right'>{number:+.3f}</td><td style='width:120px'>"
-            f"<div style='height:0.8em;width:{100 * abs(number) / widest:.0f}%;background:"
-            f"{'#0072B2' if number >= 0 else '#D55E00'}'></div></td>"
-            f"<td style='text-align:left'>{html.escape(str(name))}</td></tr>"
-            for name, number in rows
-        )
-        title = html.escape(self._title())
-        return f"<table><caption><b>{title}</b></caption><tbody>{cells}</tbody></table>"
 
     def _title(self) -> str:
         title = f"{self.label}: score {self.score:+.3f}"

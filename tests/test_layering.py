@@ -22,7 +22,7 @@ FOUNDATIONS = {
     "storage", "weights",
     "_allowed_labels", "_arguments", "_atomic_files", "_best_allowed", "_blank_rows", "_checks",
     "_clone_fits", "_containers", "_data", "_declared_state", "_distinct", "_explanation",
-    "_explanation_inside", "_folds", "_frequency_groups", "_given_vectors", "_held_out",
+    "_folds", "_frequency_groups", "_given_vectors", "_held_out",
     "_label_changes", "_label_features", "_some_labels",
     "_label_names", "_made_features", "_name_lists", "_near_names", "_new_classes",
     "_objective", "_out_of_fold", "_parts", "_pruning_notes", "_row_pieces",

@@ -17,7 +17,6 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from sklearn_xc import OvALinearXC, TopKCalibrator, _topk, topk, topk_names
 from sklearn_xc.exceptions import MemoryBudgetError
-from sklearn_xc.inspection import similar_instances
 
 
 def slow_topk(scores, k):
@@ -140,7 +139,6 @@ def test_steps_that_resample_training_rows_are_passed_over(xy, classes):
     np.testing.assert_array_equal(topk(pipeline, X, 2)[0], expected)
     calibrated = TopKCalibrator(pipeline, cv="prefit").fit(X, classes)
     np.testing.assert_array_equal(calibrated.predict_topk(X, 2)[0], expected)
-    assert similar_instances(pipeline, X, X[[0]], k=1)[0][0, 0] == 0
 
 
 def test_samplers_of_imbalanced_learn(xy, classes):

@@ -1,7 +1,7 @@
-"""Why a label, what is alike, and two models side by side: 300 labels, 4,000 instances."""
+"""Why a label, and two models side by side: 300 labels, 4,000 instances."""
 
 from sklearn_xc import DecompMIPSClassifier, ImplicitSoftmaxSGD, NGAMEEmbeddingXC, OvALinearXC
-from sklearn_xc.inspection import compare_models, similar_instances, similar_labels
+from sklearn_xc.inspection import compare_models
 
 from ._common import small_data
 
@@ -33,24 +33,6 @@ class Explanations:
 
     def time_explain(self, cache, classifier):
         self.clf.explain(self.x, 0)
-
-
-class Similar:
-    """The 10 labels nearest to one, the 10 instances nearest to one of 4,000."""
-
-    params = ("one-vs-all", "embedding")
-    param_names = ("classifier",)
-
-    def setup(self, cache, classifier):
-        self.X, self.clf = cache[0], cache[2][classifier]
-        self.time_similar_labels(cache, classifier)
-        self.time_similar_instances(cache, classifier)
-
-    def time_similar_labels(self, cache, classifier):
-        similar_labels(self.clf, 0)
-
-    def time_similar_instances(self, cache, classifier):
-        similar_instances(self.clf, self.X, self.X[:1])
 
 
 class Comparison:

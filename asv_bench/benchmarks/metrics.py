@@ -11,10 +11,10 @@ from ._common import small_data
 N_SAMPLES, N_LABELS = 100_000, 10_000
 AT_K = (
     "precision_at_k", "recall_at_k", "ndcg_at_k", "psp_at_k", "psndcg_at_k", "coverage_at_k",
-    "macro_precision_at_k", "macro_recall_at_k", "macro_f1_at_k", "hierarchical_f1_at_k",
+    "macro_f1_at_k",
 )  # fmt: skip
-OF_SETS = ("micro_f1", "macro_f1", "instance_f1", "hierarchical_f1")
-OF_PROBABILITIES = ("brier_score", "expected_calibration_error", "calibration_by_frequency")
+OF_SETS = ("hierarchical_f1",)
+OF_PROBABILITIES = ("expected_calibration_error",)
 
 
 def indicator(labels, values=1):
@@ -49,8 +49,6 @@ class AtK:
         self.arguments = {"k": (1, 3, 5)}
         if metric.startswith("ps"):
             self.arguments["propensities"] = propensity(data[0].sum(axis=0), N_SAMPLES)
-        if metric.startswith("hierarchical"):
-            self.arguments["hierarchy"] = groups()
         self.time_metric(data, metric)
 
     def time_metric(self, data, metric):
@@ -65,7 +63,7 @@ class OfSets:
 
     def setup(self, data, metric):
         self.named = indicator(data[1][:, :3])
-        self.arguments = {"hierarchy": groups()} if metric.startswith("hierarchical") else {}
+        self.arguments = {"hierarchy": groups()}
         self.time_metric(data, metric)
 
     def time_metric(self, data, metric):
@@ -81,8 +79,6 @@ class OfProbabilities:
     def setup(self, data, metric):
         chances = np.random.default_rng(0).random((N_SAMPLES, 5))
         self.arguments = [data[0], indicator(data[1], chances)]
-        if metric == "calibration_by_frequency":
-            self.arguments.append(np.asarray(data[0].sum(axis=0)))
         self.time_metric(data, metric)
 
     def time_metric(self, data, metric):

@@ -137,13 +137,6 @@ def _add_evaluate(commands: Any) -> None:
     _add_text(command, required=False)
     command.add_argument("--labels", metavar="COLUMN", help="column with the labels (that of fit)")
     command.add_argument("--separator", type=_not_empty, metavar="TEXT", help=_SEPARATOR)
-    command.add_argument(
-        "--against", metavar="MODEL",
-        help="another model: tell what it gains on the first and what it loses",
-    )  # fmt: skip
-    command.add_argument(
-        "--report", metavar="FILE.html", help="write the comparison with --against as a page, too"
-    )
     command.add_argument("--json", action="store_true", help="print JSON")
     _add_common(command)
 

@@ -2,18 +2,15 @@
 
 import json
 import math
-import os
 from typing import Any
 
-from sklearn_xc.command_line.errors import CommandError, say
+from sklearn_xc.command_line.errors import CommandError
 from sklearn_xc.command_line.labelled_rows import read_labelled
 from sklearn_xc.command_line.model_files import load_model, text_columns
 from sklearn_xc.command_line.progress import Progress
 
 #: Rows that are labelled at a time.
 _AT_A_TIME = 4096
-#: Rows that two models can be compared on.
-_FEWEST = 2
 
 
 def evaluate(options: Any) -> None:
@@ -31,11 +28,6 @@ def evaluate(options: Any) -> None:
     """
     from sklearn_xc.command_line.quality import Answers
 
-    if options.against is not None:
-        _compare(options)
-        return
-    if options.report is not None:
-        raise CommandError("--report: a page tells of two models. Add --against MODEL.")
     model, known = load_model(options.model)
     texts = text_columns(options.text, known)
     labels = options.labels or (known.labels if known else None)
@@ -60,55 +52,6 @@ def evaluate(options: Any) -> None:
         print(json.dumps(whole, ensure_ascii=False, indent=2))
     else:
         print("\n".join(_as_text(answers.n_rows, numbers, groups)))
-
-
-def _compare(options: Any) -> None:
-    """Print what another model gains and loses, and write it as a page."""
-    from sklearn_xc.inspection import compare_models
-
-    if options.report is not None:
-        folder = os.path.dirname(os.path.abspath(options.report))
-        if options.report == "-" or os.path.isdir(options.report) or not os.path.isdir(folder):
-            raise CommandError(
-                f"--report: expected the name of a file, in a folder that is there. Got "
-                f"{options.report!r}."
-            )
-    (model, known), (other, known_other) = map(load_model, (options.model, options.against))
-    texts = text_columns(options.text, known)
-    if known_other is not None and not options.text and known_other.text != texts:
-        raise CommandError(
-            f"the models read different columns, {', '.join(texts)} and "
-            f"{', '.join(known_other.text)}: --text COLUMN says which one both shall read."
-        )
-    labels = options.labels or (known.labels if known else None)
-    if labels is None:
-        raise CommandError("--labels COLUMN: which column holds the true labels?")
-    separator = options.separator or (known.separator if known else None)
-    rows = read_labelled(options.table, texts, labels, separator, options)
-    if len(rows.texts) < _FEWEST:
-        raise CommandError(f"{options.table}: expected {_FEWEST} rows with labels or more.")
-    found = compare_models(
-        model, other, rows.texts, rows.labels, names=_names_of(options), random_state=0
-    )
-    if options.report is not None:
-        found.to_html(options.report)
-    if options.json:
-        whole = {"model": options.model, "against": options.against, "table": options.table}
-        whole |= {"rows_without_labels": rows.n_without} | found.to_dict()
-        print(json.dumps(whole, ensure_ascii=False, indent=2))
-    else:
-        print(found)
-    if options.report is not None and not options.quiet:
-        say(f"wrote {options.report}")
-
-
-def _names_of(options: Any) -> tuple[str, str]:
-    """Return short names of two model files, which differ."""
-    paths = options.model, options.against
-    short = [os.path.splitext(os.path.basename(path))[0] for path in paths]
-    if short[0] != short[1] and all(short):
-        return short[0], short[1]
-    return paths if paths[0] != paths[1] else (f"{paths[0]} (first)", f"{paths[1]} (second)")
 
 
 def _as_text(n_rows: int, numbers: dict[str, float], groups: list[dict[str, Any]]) -> list[str]:

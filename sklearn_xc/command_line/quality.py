@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.metrics import f1_score
 
 from sklearn_xc.command_line.cells import as_text
 from sklearn_xc.metrics import (
-    macro_f1,
-    micro_f1,
     ndcg_at_k,
     precision_at_k,
     propensity,
@@ -84,8 +83,8 @@ class Answers:
         }
         named = self._matrix(self._named, self._n_named)
         return found | {
-            "micro-F1": micro_f1(Y, named),
-            "macro-F1": macro_f1(Y, named, over="present"),
+            "micro-F1": float(f1_score(Y, named, average="micro", zero_division=0)),
+            "macro-F1": float(f1_score(Y, named, average="macro", zero_division=np.nan)),
         }
 
     def by_frequency(self) -> list[dict[str, Any]]:

@@ -1,31 +1,15 @@
-"""Whether labels that are predicted with some probability hold as often."""
+"""Reliability of probabilities: observed shares of true labels against predicted ones."""
 
 from typing import Any
 
 import numpy as np
 
 from sklearn_xc._arguments import check_count
-from sklearn_xc._topk import unwrap
-from sklearn_xc.inspection._ranked_pairs import (
-    RankedPairs,
-    pairs_of_estimator,
-    pairs_of_predictions,
-)
-from sklearn_xc.inspection._style import (
-    GREY,
-    axes_for,
-    best_labels,
-    check_name,
-    finish,
-    line_style,
-    look,
-    mark,
-    next_number,
-    require_matplotlib,
-)
+from sklearn_xc._topk import as_matrix, unwrap
+from sklearn_xc.inspection._style import axes_for, draw_line, finish, read_targets
+from sklearn_xc.metrics.calibration import STRATEGIES, find_pairs
 
 _WHO = "ReliabilityDisplay"
-_STRATEGIES = ("quantile", "uniform")
 _REFERENCE = "perfectly calibrated"
 
 
@@ -114,7 +98,6 @@ class ReliabilityDisplay:
         k: int = 5,
         n_bins: int = 15,
         strategy: str = "quantile",
-        response_method: str = "predict_proba",
         name: str | None = None,
         ax: Any = None,
         **kwargs: Any,
@@ -131,9 +114,6 @@ class ReliabilityDisplay:
             True labels, or one class per instance, in the form of the fit.
         k, n_bins, strategy
             As in ``from_predictions``.
-        response_method : {"predict_proba", "predict_topk", "auto"}, default="predict_proba"
-            "predict_topk" is for scores that are probabilities; "auto" takes them if there is no
-            ``predict_proba``.
         name : str, default=None
             Name of the model, for the legend; None takes the name of its class.
         ax, **kwargs
@@ -161,17 +141,34 @@ class ReliabilityDisplay:
         >>> bool(display.ece < 0.1)
         True
         """
-        require_matplotlib(f"{_WHO}.from_estimator")
-        name = type(unwrap(estimator, None)[0]).__name__ if name is None else name
-        n_bins = check_bins(n_bins, strategy)
-        pairs = pairs_of_estimator(_WHO, estimator, X, y, k, response_method)
-        return cls._of_pairs(pairs, k, n_bins, strategy, name).plot(ax=ax, **kwargs)
+        classifier, inputs = unwrap(estimator, X)
+        if not hasattr(classifier, "predict_proba"):
+            raise ValueError(
+                f"{_WHO}: the estimator must have predict_proba. Got {type(classifier).__name__}."
+            )
+        y, _, classes = read_targets(_WHO, estimator, y)
+        if hasattr(classifier, "predict_proba_topk"):
+            Y_prob = classifier.predict_proba_topk(inputs, k)
+        else:
+            Y_prob = as_matrix(classifier.predict_proba(inputs), classifier)
+            k = min(k, Y_prob.shape[1])
+        return cls.from_predictions(
+            y,
+            Y_prob,
+            k=k,
+            n_bins=n_bins,
+            strategy=strategy,
+            classes=classes,
+            name=type(classifier).__name__ if name is None else name,
+            ax=ax,
+            **kwargs,
+        )
 
     @classmethod
     def from_predictions(
         cls,
         y_true: Any,
-        topk: Any,
+        Y_prob: Any,
         *,
         k: int = 5,
         n_bins: int = 15,
@@ -188,9 +185,8 @@ class ReliabilityDisplay:
         y_true : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
             True labels, or one class per instance, as in
             :func:`~sklearn_xc.metrics.precision_at_k`.
-        topk : tuple (indices, probabilities), or sparse matrix of shape (n, n_labels)
-            Arrays of shape (n, >= k), best first, indices padded with -1; or the probabilities,
-            where any that are not stored are unknown.
+        Y_prob : tuple or {array, sparse matrix} of shape (n, n_labels)
+            Probabilities, as in :func:`~sklearn_xc.metrics.expected_calibration_error`.
         k : int, default=5
             Number of best labels of each instance to consider.
         n_bins : int, default=15
@@ -216,21 +212,10 @@ class ReliabilityDisplay:
         TypeError
             For a masked array.
         """
-        require_matplotlib(f"{_WHO}.from_predictions")
-        n_bins = check_bins(n_bins, strategy)
-        pairs = pairs_of_predictions(_WHO, y_true, topk, k, classes)
-        return cls._of_pairs(pairs, k, n_bins, strategy, name).plot(ax=ax, **kwargs)
-
-    @classmethod
-    def _of_pairs(
-        cls, pairs: RankedPairs, k: int, n_bins: int, strategy: str, name: Any
-    ) -> "ReliabilityDisplay":
-        p = pairs.score
-        wrong = ~((p >= 0) & (p <= 1 + 1e-6))  # a sum in float32 may pass 1
-        if wrong.any():
-            raise ValueError(
-                f"{_WHO}: topk must hold probabilities from 0 to 1. Got {p[wrong.argmax()]:g}."
-            )
+        if not isinstance(strategy, str) or strategy not in STRATEGIES:
+            raise ValueError(f"{_WHO}: strategy must be one of {STRATEGIES}. Got {strategy!r}.")
+        n_bins = check_count(n_bins, f"{_WHO}: n_bins", 1, 2**20)
+        p, is_true, _ = find_pairs(y_true, Y_prob, k, None, classes)
         edges = np.linspace(0, 1, n_bins + 1)
         if strategy == "quantile":
             edges = np.unique(np.quantile(p, edges))
@@ -238,29 +223,24 @@ class ReliabilityDisplay:
         n_pairs = np.bincount(at)
         used = n_pairs > 0
         mean = np.bincount(at, weights=p)[used] / n_pairs[used]
-        share = np.bincount(at, weights=pairs.hit)[used] / n_pairs[used]
-        return cls(
+        share = np.bincount(at, weights=is_true)[used] / n_pairs[used]
+        made = cls(
             mean_probability=mean,
             observed_share=share,
             n_pairs=n_pairs[used],
             ece=float(n_pairs[used] @ np.abs(share - mean) / len(p)),
             k=int(k),
-            name=check_name(name, _WHO),
+            name=name,
         )
+        return made.plot(ax, **kwargs)
 
-    def plot(
-        self, ax: Any = None, *, name: str | None = None, ref_line: bool = True, **kwargs: Any
-    ) -> "ReliabilityDisplay":
+    def plot(self, ax: Any = None, **kwargs: Any) -> "ReliabilityDisplay":
         """Draw the line, and the diagonal once.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
             Where to draw, such as ``ax_`` of another display; None makes a new figure.
-        name : str, default=None
-            Name of the model, for the legend; None takes `name` of the display.
-        ref_line : bool, default=True
-            Whether to draw the diagonal.
         **kwargs : dict
             Passed to ``matplotlib.axes.Axes.plot``.
 
@@ -274,29 +254,19 @@ class ReliabilityDisplay:
         ImportError
             If matplotlib is not installed.
         TypeError
-            If `ax` is not a matplotlib axes, or `name` is not a string.
+            If `ax` is not a matplotlib axes.
         """
-        name = check_name(self.name if name is None else name, _WHO)
-        ax = axes_for(ax, f"{_WHO}.plot", (5.4, 5))
-        number = next_number(ax)
-        if ref_line and _REFERENCE not in ax.get_legend_handles_labels()[1]:
-            ax.plot([0, 1], [0, 1], ":", color=GREY, label=_REFERENCE)
+        ax = axes_for(ax, _WHO, (5.4, 5))
+        if _REFERENCE not in ax.get_legend_handles_labels()[1]:
+            ax.plot([0, 1], [0, 1], ":", color="#808080", label=_REFERENCE)
         error = f"ECE = {self.ece:.3f}"
-        options = look(number) | {"label": error if name is None else f"{name} ({error})"}
-        drawn = ax.plot(self.mean_probability, self.observed_share, **line_style(options, kwargs))
-        (self.line_,) = drawn
-        mark(drawn, number)
+        label = error if self.name is None else f"{self.name} ({error})"
+        self.line_ = draw_line(ax, self.mean_probability, self.observed_share, label, kwargs)
         ax.set_xlim(-0.02, 1.02)
         ax.set_ylim(-0.02, 1.02)
-        ax.set_xlabel(f"mean predicted probability of {best_labels(self.k)}")
+        best = "the best label" if self.k == 1 else f"the {self.k} best labels"
+        ax.set_xlabel(f"mean predicted probability of {best}")
         ax.set_ylabel("observed share of true labels")
         finish(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-def check_bins(n_bins: Any, strategy: Any) -> int:
-    """Return the number of bins, or raise ValueError if it or the strategy does not fit."""
-    if not isinstance(strategy, str) or strategy not in _STRATEGIES:
-        raise ValueError(f"{_WHO}: strategy must be one of {_STRATEGIES}. Got {strategy!r}.")
-    return check_count(n_bins, f"{_WHO}: n_bins", 1, 2**20)

@@ -1,26 +1,26 @@
-"""The metrics at k by their names: from a record of hits to numbers, and row by row."""
+"""The metrics at k by name, and their row-wise terms."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_xc.metrics._coverage import coverage_of_hits
-from sklearn_xc.metrics._hierarchical_at_k import (
-    hierarchical_f1_of_hits,
-    hierarchical_precision_of_hits,
-    hierarchical_recall_of_hits,
+from sklearn_xc.metrics.at_k import (
+    coverage_of_hits,
+    macro_f1_of_hits,
+    ndcg_of_hits,
+    ndcg_of_rows,
+    precision_of_hits,
+    precision_of_rows,
+    recall_of_hits,
+    recall_of_rows,
 )
-from sklearn_xc.metrics._macro import macro_f1_of_hits
-from sklearn_xc.metrics._ndcg import ndcg_of_hits, ndcg_of_rows
-from sklearn_xc.metrics._precision import precision_of_hits, precision_of_rows
-from sklearn_xc.metrics._propensity_scored import (
+from sklearn_xc.metrics.hits import Hits
+from sklearn_xc.metrics.propensity_scored import (
     psndcg_of_hits,
     psndcg_of_rows,
     psp_of_hits,
     psp_of_rows,
 )
-from sklearn_xc.metrics._recall import recall_of_hits, recall_of_rows
-from sklearn_xc.metrics.hits import Hits
 
 
 class Metric(NamedTuple):
@@ -31,12 +31,10 @@ class Metric(NamedTuple):
     short : str
         Its name in results.
     of_hits : callable
-        From hits, cut-offs, weights (and propensities, or a hierarchy) to one number for each
-        cut-off.
+        From hits, cut-offs, weights (and propensities) to one number for each cut-off.
     of_rows : callable or None
-        What each row adds: a term of a mean, or a term of both sums of a ratio. None where labels
-        are counted, so that a row adds nothing of its own, and where both sums depend on the
-        ranking.
+        The terms of each row, of a mean or of both sums of a ratio. None for metrics that count
+        labels.
     """
 
     short: str
@@ -55,18 +53,13 @@ WEIGHTED = {
     "psp": Metric("PSP", psp_of_hits, psp_of_rows),
     "psndcg": Metric("PSnDCG", psndcg_of_hits, psndcg_of_rows),
 }
-#: Over labels.
-OF_LABELS = {
+#: Metrics that are sums over rows.
+SUMS = {**PLAIN, **WEIGHTED}
+METRICS = {
+    **SUMS,
     "coverage": Metric("Cov", coverage_of_hits, None),
     "macro_f1": Metric("MacroF1", macro_f1_of_hits, None),
 }
-#: Over all nodes that a hierarchy has above labels.
-OF_HIERARCHY = {
-    "hierarchical_precision": Metric("hP", hierarchical_precision_of_hits, None),
-    "hierarchical_recall": Metric("hR", hierarchical_recall_of_hits, None),
-    "hierarchical_f1": Metric("hF1", hierarchical_f1_of_hits, None),
-}
-METRICS = {**PLAIN, **WEIGHTED, **OF_LABELS, **OF_HIERARCHY}
 BY_ANY_NAME = {
     name.lower(): metric for metric, (short, *_) in METRICS.items() for name in (metric, short)
 }
@@ -75,16 +68,9 @@ BY_ANY_NAME = {
 def row_sums(
     metric: str, hits: Hits, k: int, propensities: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what each row adds to the two sums whose ratio a metric is, each (n_samples,).
+    """Return the terms of each row in the two sums whose ratio is the metric, each (n_samples,).
 
-    Parameters
-    ----------
-    metric : str
-        One that has `of_rows`.
-    hits : Hits
-    k : int
-    propensities : ndarray of shape (n_labels,) or None
-        Checked; for those of ``WEIGHTED``.
+    `metric` is one of ``SUMS``; those of ``WEIGHTED`` need checked `propensities`.
     """
     if metric in WEIGHTED:
         gains, attainable = WEIGHTED[metric].of_rows(hits, (k,), propensities)

@@ -1,4 +1,4 @@
-"""The door of the metrics: each argument is checked here once, then trusted."""
+"""Checks of all arguments of the metrics."""
 
 from typing import Any, NamedTuple
 
@@ -9,16 +9,21 @@ from sklearn_xc._arguments import as_native, check_count, check_numbers, refuse_
 from sklearn_xc._containers import to_array
 from sklearn_xc._name_lists import is_written_list, likely_separator, names_in, separator_within
 from sklearn_xc._sparse_input import check_sparse, rows_are_canonical
-from sklearn_xc.metrics._classes import check_classes, positions_in
-from sklearn_xc.metrics._csr_topk import topk_of_csr
+from sklearn_xc.metrics.classes import check_classes, positions_in
+from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.row_ranges import cut_rows
 
 #: What to do with several names per row, which no metric takes.
 NAMES_BECOME = (
     "Lists of names become an indicator with encode_targets of the fitted TextClassifierXC, or "
     "transform of the binarizer that the model was fitted with"
 )
-#: Texts that are looked at for names in them.
-_LOOKED_AT = 1000
+#: Rows of Y_true that are searched for several names.
+_SEARCHED = 1000
+#: Positions from which the free memory is checked.
+_SMALL_RESULT = 1 << 22
+#: Stored scores sorted at a time: keys, order and ranks of 4 Mi entries take about 150 MB.
+_BLOCK_ENTRIES = 1 << 22
 
 
 class TrueLabels(NamedTuple):
@@ -28,7 +33,7 @@ class TrueLabels(NamedTuple):
     ----------
     rows, columns : ndarray of shape (n_pairs,), int64
     counts : ndarray of shape (n_samples,), int64
-        True labels per row, those included that have no column (see `check_y_true`).
+        True labels per row, including those without a column (see `check_y_true`).
     n_labels : int or None
         Number of columns, or of classes; None where `Y_true` was 1-D and no classes were given.
     """
@@ -193,7 +198,7 @@ def _several_names(y: np.ndarray, known: np.ndarray | None) -> Any:
     """Return a row that is a list of names, or a text of names with a separator; None without."""
     if y.dtype.kind not in "UTO":
         return None
-    rows = y[:_LOOKED_AT].tolist()
+    rows = y[:_SEARCHED].tolist()
     for row in rows:
         if isinstance(row, list | tuple | set | frozenset | np.ndarray):
             return row
@@ -398,3 +403,47 @@ def check_probabilities(propensities: Any, n_labels: int | None) -> np.ndarray:
             f"{bad.argmax()}. Inverse propensities have to be inverted first."
         )
     return p
+
+
+def topk_of_csr(scores: Any, k: int) -> np.ndarray:
+    """Return the columns of the `k` best stored scores of each row.
+
+    Missing entries are not scores, stored zeros are; equal scores go to the smaller column.
+
+    Parameters
+    ----------
+    scores : csr_array of shape (n_rows, n_columns), without NaN
+        The columns of a row may come in any order.
+    k : int
+
+    Returns
+    -------
+    ndarray of shape (n_rows, k), int64
+        Best first, padded with -1.
+
+    Notes
+    -----
+    O(nnz log nnz) time; memory beside the result is bounded by a constant number of entries or by
+    the longest row, as long as the columns of each row are in order; else the scores are copied.
+    """
+    if not scores.has_sorted_indices:
+        scores = scores.sorted_indices()  # a copy
+    # Unsigned integers have no negatives to sort by.
+    data = scores.data if scores.data.dtype.kind == "f" else scores.data.astype(np.float64)
+    indptr = scores.indptr.astype(np.int64)
+    n_entries = (len(indptr) - 1) * k
+    if n_entries > _SMALL_RESULT:
+        require_bytes(
+            8 * n_entries, None, f"the ranks of {len(indptr) - 1} rows x k={k}", "Lower k."
+        )
+    positions = np.full((len(indptr) - 1, k), -1, dtype=np.int64)
+    for start, stop in cut_rows(indptr, _BLOCK_ENTRIES):
+        entries = slice(indptr[start], indptr[stop])
+        rows = np.repeat(np.arange(start, stop), np.diff(indptr[start : stop + 1]))
+        # Stable, so that equal scores stay in the order of their columns. The rows were in order
+        # already: entries move only within their row.
+        order = np.lexsort((-data[entries], rows))
+        rank = np.arange(indptr[start], indptr[stop]) - indptr[rows]
+        best = rank < k
+        positions[rows[best], rank[best]] = scores.indices[entries][order[best]]
+    return positions

@@ -1,35 +1,22 @@
-"""nDCG of each instance, for choices that are made by held-out instances."""
+"""nDCG of each instance, for choices made on held-out instances."""
 
 import numpy as np
 
-from sklearn_xc.metrics._ndcg import best_gains
-from sklearn_xc.metrics.hits import discounts
+from sklearn_xc.metrics.at_k import ndcg_of_rows
+from sklearn_xc.metrics.check import TrueLabels
+from sklearn_xc.metrics.hits import Hits, is_true
 
 
 def ranking_gains(topk: np.ndarray, indptr: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return nDCG@k of each instance.
+    """Return nDCG@k of each instance, 0 for one without labels, float64 of shape (n,).
 
-    Parameters
-    ----------
-    topk : ndarray of int of shape (n, k)
-        Labels, best first; -1 where there are no more.
-    indptr, labels : ndarray of int of shape (n + 1,) and (n_pairs,)
-        True labels in CSR form, rising in each row.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n,)
-        0 to 1; 0 for an instance without labels.
+    `topk` holds labels, best first, padded with -1, shape (n, k); `indptr` and `labels` the true
+    ones in CSR form, sorted in each row.
     """
     n, k = topk.shape
-    counts = np.diff(indptr)
-    hit = np.zeros(topk.shape, bool)
-    if len(labels) and k:
-        width = 1 + max(int(labels.max()), int(topk.max()))
-        keys = np.repeat(np.arange(n), counts) * width + labels
-        wanted = np.arange(n)[:, None] * width + topk
-        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        hit = (keys[place] == wanted) & (topk >= 0)
     if not k:
         return np.zeros(n)
-    return (hit * discounts(k)).sum(axis=1) / best_gains(counts, (k,))[:, 0]
+    counts = np.diff(indptr)
+    true = TrueLabels(np.repeat(np.arange(n), counts), labels, counts, None)
+    hit = is_true(true, np.arange(n)[:, None], topk)
+    return ndcg_of_rows(Hits(hit, topk, true), (k,))[:, 0]

@@ -1,18 +1,193 @@
 """Scorers: the metrics as scikit-learn's searches and cross-validation call them.
 
-One call ranks the labels of X once, finds the hits once, and reads all metrics from them.
+One call ranks the labels of X once, finds the hits once, and computes all metrics from them.
 """
 
+import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from sklearn_xc.metrics.by_name import BY_ANY_NAME, METRICS
-from sklearn_xc.metrics.check import check_k
-from sklearn_xc.metrics.ranking_scorer import RankingScorer
+import numpy as np
+import scipy.sparse as sp
+from sklearn import get_config
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from sklearn_xc._label_names import refuse_other_columns
+from sklearn_xc._topk import topk
+from sklearn_xc.metrics.by_name import BY_ANY_NAME, METRICS, SUMS, WEIGHTED, row_sums
+from sklearn_xc.metrics.check import (
+    as_array,
+    check_k,
+    check_probabilities,
+    check_propensities,
+    check_sample_weight,
+)
+from sklearn_xc.metrics.hits import Hits, find_hits
+from sklearn_xc.metrics.propensity_scored import check_preset, propensity
 
 
-class TopKScorer(RankingScorer):
+class _RankingScorer:
+    """Base of the scorers: the ranking of X, the metrics, and the request for sample weights.
+
+    Unlike an estimator's, the constructor checks its arguments: within a search an error would
+    become a column of NaN.
+    """
+
+    def __init__(
+        self,
+        ks: Sequence[int] = (1, 3, 5),
+        metrics: Sequence[str] = ("precision", "ndcg", "psp"),
+        *,
+        propensities: Any = None,
+        preset: str = "default",
+    ) -> None:
+        self.ks = ks
+        self.metrics = metrics
+        self.propensities = propensities
+        self.preset = preset
+        check_k(ks)
+        known = isinstance(metrics, Sequence) and all(
+            isinstance(metric, str) and metric in METRICS for metric in metrics
+        )
+        if isinstance(metrics, str) or not known or not metrics:
+            raise ValueError(
+                f"metrics: expected a sequence of names from {list(METRICS)}. Got {metrics!r}."
+            )
+        check_preset(preset)
+        if propensities is not None:
+            check_probabilities(propensities, None)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the metrics, such as "P@3", in the order of the results."""
+        return [f"{METRICS[name].short}@{k}" for name in self.metrics for k in check_k(self.ks)]
+
+    def _measure(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> dict[str, float]:
+        """Return ``{"P@1": value, ...}``."""
+        hits, weight = self._find_hits(estimator, X, y, sample_weight)
+        ks, propensities, values = check_k(self.ks), None, []
+        for metric in self.metrics:
+            arguments = ()
+            if metric in WEIGHTED:
+                if propensities is None:
+                    propensities = check_propensities(self._weights(estimator), hits.true)
+                arguments = (propensities,)
+            values += METRICS[metric].of_hits(hits, ks, weight, *arguments).tolist()
+        return dict(zip(self.names, values, strict=True))
+
+    def _find_hits(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Hits, np.ndarray | None]:
+        """Return the hits at the largest cut-off, and the checked weights."""
+        k_max = max(check_k(self.ks))
+        ranked = topk(estimator, X, k_max)
+        y, counts = _encoded(estimator, y)
+        hits = find_hits(y, ranked, k_max, _known_classes(self, estimator, y), counts)
+        return hits, check_sample_weight(sample_weight, len(hits.positions))
+
+    def _score_rows(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
+    ) -> tuple[float, np.ndarray]:
+        """Return the score of one metric at one cut-off, and the term of each row.
+
+        The terms, float64 of shape (n_samples,), sum to the score but for rounding.
+
+        Raises
+        ------
+        ValueError
+            For a metric that is no sum over rows.
+        """
+        (metric,), (k,) = self.metrics, check_k(self.ks)
+        if not self._adds_up_rows():
+            raise ValueError(f"{self!r}: expected a metric that is a sum over rows.")
+        hits, weight = self._find_hits(estimator, X, y, sample_weight)
+        propensities = None
+        if metric in WEIGHTED:
+            propensities = check_propensities(self._weights(estimator), hits.true)
+        arguments = () if propensities is None else (propensities,)
+        score = METRICS[metric].of_hits(hits, (k,), weight, *arguments)
+        gains, attainable = row_sums(metric, hits, k, propensities)
+        weight = np.ones(len(gains)) if weight is None else weight
+        best = float(weight @ attainable)
+        return float(score[0]), weight * gains / (best if best > 0 else 1.0)
+
+    def _adds_up_rows(self) -> bool:
+        """Return whether all metrics are sums over rows."""
+        return all(metric in SUMS for metric in self.metrics)
+
+    def _weights(self, estimator: Any) -> Any:
+        """Return the given propensities, or those of the estimator's training labels."""
+        if self.propensities is not None:
+            return self.propensities
+        fitted = _fitted_part(estimator, "label_counts_")
+        if fitted is None or not hasattr(fitted, "n_samples_fit_"):
+            raise ValueError(
+                f"{self!r}: propensities default to those of the rows the estimator was fitted on, "
+                f"but {type(estimator).__name__} has no label_counts_ and n_samples_fit_. "
+                "Pass propensities=, or leave the propensity-scored metrics out."
+            )
+        return propensity(fitted.label_counts_, fitted.n_samples_fit_, self.preset)
+
+    def _options(self) -> str:
+        """Return the arguments besides metrics and cut-offs, for ``repr``."""
+        options = ""
+        if self.propensities is not None:
+            options += f", propensities=<array of shape {np.shape(self.propensities)}>"
+        if self.preset != "default":
+            options += f", preset={self.preset!r}"
+        return options
+
+    def __sklearn_clone__(self) -> Any:
+        # Nothing in a scorer is fitted, so that a search shares long arrays.
+        return copy.copy(self)
+
+    # Metadata routing
+
+    def set_score_request(self, *, sample_weight: bool | str | None = None) -> Any:
+        """Request sample weights, for when metadata routing is enabled.
+
+        Parameters
+        ----------
+        sample_weight : bool, str or None, default=None
+            True: requested under this name; a string: requested under that name; False: not
+            requested; None: passing weights is an error.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        RuntimeError
+            If metadata routing is not enabled.
+        """
+        if not get_config()["enable_metadata_routing"]:
+            raise RuntimeError(
+                "set_score_request works only with metadata routing: "
+                "sklearn.set_config(enable_metadata_routing=True)."
+            )
+        self._sample_weight_request = sample_weight
+        return self
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what this scorer requests from scikit-learn's metadata routing.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRequest
+        """
+        request = MetadataRequest(owner=type(self).__name__)
+        alias = getattr(self, "_sample_weight_request", None)
+        request.score.add_request(param="sample_weight", alias=alias)
+        return request
+
+    def _accept_sample_weight(self) -> bool:
+        # Read by scikit-learn's searches where metadata routing is off.
+        return True
+
+
+class TopKScorer(_RankingScorer):
     """Scorer that reports several metrics at several cut-offs from one top-k pass.
 
     Pass it as ``scoring=`` to ``cross_validate``, ``GridSearchCV`` and the like, with or without a
@@ -24,10 +199,9 @@ class TopKScorer(RankingScorer):
     ks : sequence of int, default=(1, 3, 5)
         The cut-offs.
     metrics : sequence of {"precision", "ndcg", "recall", "psp", "psndcg", "coverage", \
-            "macro_f1", "hierarchical_precision", "hierarchical_recall", "hierarchical_f1"}, \
-            default=("precision", "ndcg", "psp")
-        The metrics, reported as "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k", "MacroF1@k",
-        "hP@k", "hR@k" and "hF1@k".
+            "macro_f1"}, default=("precision", "ndcg", "psp")
+        The metrics, reported as "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k" and
+        "MacroF1@k".
     propensities : array-like of shape (n_labels,), default=None
         For "psp" and "psndcg". None computes them from the rows on which the estimator was fitted
         (``label_counts_`` and ``n_samples_fit_`` of the last step of a Pipeline), so that nothing
@@ -35,16 +209,11 @@ class TopKScorer(RankingScorer):
         training set.
     preset : {"default", "wikipedia", "amazon"}, default="default"
         Constants of :func:`propensity` if `propensities` is None.
-    hierarchy : LabelHierarchy, default=None
-        For the hierarchical metrics. The labels of the estimator are looked up in it by name
-        (:meth:`~sklearn_xc.LabelHierarchy.aligned`).
 
     Raises
     ------
     ValueError
-        For any other argument, and for hierarchical metrics without a `hierarchy`.
-    TypeError
-        For a `hierarchy` that is not a LabelHierarchy.
+        For any other argument.
 
     See Also
     --------
@@ -73,30 +242,6 @@ class TopKScorer(RankingScorer):
     {'P@1': 0.7, 'P@5': 0.3, 'R@1': 0.3, 'R@5': 0.6}
     """
 
-    def __init__(
-        self,
-        ks: Sequence[int] = (1, 3, 5),
-        metrics: Sequence[str] = ("precision", "ndcg", "psp"),
-        *,
-        propensities: Any = None,
-        preset: str = "default",
-        hierarchy: Any = None,
-    ) -> None:
-        self.ks = ks
-        self.metrics = metrics
-        self.propensities = propensities
-        self.preset = preset
-        self.hierarchy = hierarchy
-        check_k(ks)
-        known = isinstance(metrics, Sequence) and all(
-            isinstance(metric, str) and metric in METRICS for metric in metrics
-        )
-        if isinstance(metrics, str) or not known or not metrics:
-            raise ValueError(
-                f"metrics: expected a sequence of names from {list(METRICS)}. Got {metrics!r}."
-            )
-        self._check()
-
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> dict:
         """Return the metrics of a fitted estimator on X and y.
 
@@ -116,109 +261,40 @@ class TopKScorer(RankingScorer):
         dict of str to float
             ``{"P@1": ..., "P@3": ..., ...}``, each in [0, 1].
         """
-        return self._measure(self._pairs(), estimator, X, y, sample_weight)
-
-    @property
-    def names(self) -> list[str]:
-        """Return the names of the metrics, such as "P@3", in the order of the results."""
-        return [f"{METRICS[metric][0]}@{k}" for metric, ks in self._pairs().items() for k in ks]
-
-    def _pairs(self) -> dict[str, tuple[int, ...]]:
-        return dict.fromkeys(self.metrics, check_k(self.ks))
+        return self._measure(estimator, X, y, sample_weight)
 
     def __repr__(self) -> str:
         """Return the call that makes this scorer, a long array left out."""
-        first = [f"ks={self.ks!r}", f"metrics={self.metrics!r}"]
-        return f"TopKScorer({', '.join(first + self._options())})"
+        return f"TopKScorer(ks={self.ks!r}, metrics={self.metrics!r}{self._options()})"
 
 
-class AtKScorer(RankingScorer):
+class AtKScorer(_RankingScorer):
     """Scorer of one metric at one cut-off, which returns a float; made by :func:`get_scorer`."""
-
-    def __init__(
-        self,
-        metric: str,
-        k: int,
-        *,
-        propensities: Any = None,
-        preset: str = "default",
-        hierarchy: Any = None,
-    ) -> None:
-        self.metric = metric
-        self.k = k
-        self.propensities = propensities
-        self.preset = preset
-        self.hierarchy = hierarchy
-        self._check()
-
-    @property
-    def name(self) -> str:
-        """Return the name in results, such as "P@3"."""
-        return f"{METRICS[self.metric][0]}@{self.k}"
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the metric of a fitted estimator on X and y, in [0, 1]."""
-        return self._measure(self._pairs(), estimator, X, y, sample_weight)[self.name]
-
-    def _pairs(self) -> dict[str, tuple[int, ...]]:
-        return {self.metric: (self.k,)}
+        (value,) = self._measure(estimator, X, y, sample_weight).values()
+        return value
 
     def __repr__(self) -> str:
         """Return the call that makes this scorer, a long array left out."""
-        return f"get_scorer({', '.join([repr(self.name), *self._options()])})"
+        return f"get_scorer({self.names[0]!r}{self._options()})"
 
 
-class ManyAtKScorer(RankingScorer):
-    """Several `AtKScorer` in one pass, as a dict; made where `scoring=` is many names.
-
-    Parameters
-    ----------
-    scorers : dict of str to AtKScorer
-        Without propensities of their own.
-    """
-
-    def __init__(self, scorers: Mapping[str, AtKScorer]) -> None:
-        self.scorers = scorers
-
-    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> dict:
-        """Return the metrics of a fitted estimator on X and y, under the names of `scorers`."""
-        values = self._measure(self._pairs(), estimator, X, y, sample_weight)
-        return {name: values[scorer.name] for name, scorer in self.scorers.items()}
-
-    @property
-    def names(self) -> list[str]:
-        """Return the names of the metrics in results, in their order."""
-        return list(self.scorers)
-
-    def _pairs(self) -> dict[str, tuple[int, ...]]:
-        pairs: dict[str, tuple[int, ...]] = {}
-        for scorer in self.scorers.values():
-            pairs[scorer.metric] = (*pairs.get(scorer.metric, ()), scorer.k)
-        return pairs
-
-    def __repr__(self) -> str:
-        """Return the scorers and the names that they go by."""
-        return repr(self.scorers)
-
-
-def get_scorer(
-    scoring: Any, *, propensities: Any = None, preset: str = "default", hierarchy: Any = None
-) -> Any:
+def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default") -> Any:
     """Return the scorer for a name such as "P@3", ready for ``scoring=``.
 
     Parameters
     ----------
     scoring : str or callable
-        "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k", "MacroF1@k", "hP@k", "hR@k" or
-        "hF1@k" with a number for k, in upper or lower case; the long names of :class:`TopKScorer`
-        work as well ("precision@3"). Other strings are looked up by
-        :func:`sklearn.metrics.get_scorer`; a callable is returned as it is.
+        "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k" or "MacroF1@k" with a number for k, in
+        upper or lower case; the long names of :class:`TopKScorer` work as well ("precision@3").
+        Other strings are looked up by :func:`sklearn.metrics.get_scorer`; a callable is returned
+        unchanged.
     propensities : array-like of shape (n_labels,), default=None
         See :class:`TopKScorer`; for the names of this package only.
     preset : {"default", "wikipedia", "amazon"}, default="default"
         See :class:`TopKScorer`; for the names of this package only.
-    hierarchy : LabelHierarchy, default=None
-        See :class:`TopKScorer`; "hP@k", "hR@k" and "hF1@k" need one.
 
     Returns
     -------
@@ -228,7 +304,7 @@ def get_scorer(
     Raises
     ------
     ValueError
-        If the name is unknown or needs a `hierarchy`.
+        If the name is unknown.
 
     Examples
     --------
@@ -251,13 +327,8 @@ def get_scorer(
         return scoring
     parts = re.fullmatch(r"([a-z]\w*)@([1-9][0-9]*)", scoring.lower())
     if parts is not None and parts[1] in BY_ANY_NAME:
-        return AtKScorer(
-            BY_ANY_NAME[parts[1]],
-            int(parts[2]),
-            propensities=propensities,
-            preset=preset,
-            hierarchy=hierarchy,
-        )
+        metric, k = BY_ANY_NAME[parts[1]], int(parts[2])
+        return AtKScorer((k,), (metric,), propensities=propensities, preset=preset)
     import sklearn.metrics  # takes longer than all the rest of this package's imports together
 
     if scoring in sklearn.metrics.get_scorer_names():
@@ -267,3 +338,44 @@ def get_scorer(
         f"scoring must be {names} with a number of at least 1 for k, or a name from "
         f"sklearn.metrics.get_scorer_names(). Got {scoring!r}."
     )
+
+
+def _encoded(estimator: Any, y: Any) -> tuple[Any, np.ndarray | None]:
+    """Return y in a form that metrics take, and the labels of each row where it was names.
+
+    Names that the estimator does not know have no column, and count as missed.
+    """
+    named = _fitted_part(estimator, "_encode_targets")
+    return (y, None) if named is None else named._encode_targets(y)
+
+
+def _known_classes(scorer: _RankingScorer, estimator: Any, y: Any) -> Any:
+    """Return the ``classes_`` of a fitted estimator, None where an indicator can do without."""
+    fitted = _fitted_part(estimator, "classes_")
+    shape = y.shape if sp.issparse(y) else as_array(y, "y", "class labels or an indicator").shape
+    if fitted is not None and len(shape) == 2 and shape[1] not in (1, len(fitted.classes_)):
+        raise ValueError(
+            f"{scorer!r}: y has {shape[1]} label columns, the estimator was fitted with "
+            f"{len(fitted.classes_)}."
+        )
+    if fitted is None and not sp.issparse(y) and (len(shape) < 2 or shape[1] == 1):
+        raise ValueError(
+            f"{scorer!r}: y holds class labels, but {type(estimator).__name__} has no classes_ to "
+            "find them in."
+        )
+    if fitted is None:
+        return None
+    if len(shape) == 2 and shape[1] > 1:
+        refuse_other_columns(y, np.asarray(fitted.classes_), repr(scorer))
+    return fitted.classes_
+
+
+def _fitted_part(estimator: Any, attribute: str) -> Any:
+    """Return the estimator that holds `attribute`: itself, or the one a wrapper ends in."""
+    while estimator is not None and not hasattr(estimator, attribute):
+        if hasattr(estimator, "steps"):
+            estimator = estimator.steps[-1][1]
+        else:
+            inner = getattr(estimator, "estimator_", None)
+            estimator = getattr(estimator, "best_estimator_", inner)
+    return estimator

@@ -9,8 +9,6 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 import sklearn_xc
 from sklearn_xc.command_line import evaluate as evaluate_module
-from sklearn_xc.command_line import main
-from sklearn_xc.inspection import compare_models
 from sklearn_xc.metrics import TopKScorer
 
 
@@ -83,54 +81,3 @@ def test_other_columns_than_those_of_the_fit(run, refused, model, tmp_path, made
     assert "no column 'tags'" in refused("evaluate", model, table, "--text", "body")
     asked = ["--text", "body", "--labels", "names", "--separator", "/", "--json"]
     assert json.loads(run("evaluate", model, table, *asked)[1])["metrics"]["P@1"] == 1.0
-
-
-class TestAgainst:
-    @pytest.fixture
-    def worse(self, tmp_path, made, as_csv):
-        """Return a model of four rows."""
-        table, path = as_csv(tmp_path / "few.csv", made(4, seed=5)), str(tmp_path / "few.model")
-        asked = ["--text", "text", "--labels", "tags", "--separator", ";", "--min-count", "1"]
-        assert main(["fit", table, *asked, "--jobs", "1", "--quiet", "--out", path]) == 0
-        return path
-
-    def test_the_comparison_is_that_of_python(self, run, model, worse, hard):
-        table, rows = hard
-        code, out, err = run("evaluate", worse, table, "--against", model, "--json")
-        assert (code, err.count("note:")) == (0, 1)
-        found = json.loads(out)
-        texts, names = [row["text"] for row in rows], [row["tags"] for row in rows]
-        expected = compare_models(
-            sklearn_xc.load(worse), sklearn_xc.load(model), texts, names, names=("few", "tags"),
-            random_state=0,
-        )  # fmt: skip
-        assert found["against"] == model
-        assert found["verdict"] == expected.verdict
-        assert found["metrics"] == json.loads(json.dumps(expected.to_dict()))["metrics"]
-        assert found["metrics"][0]["difference"] > 0
-
-    def test_text_and_page(self, run, model, worse, others, tmp_path):
-        page = tmp_path / "page.html"
-        code, out, err = run("evaluate", worse, others, "--against", model, "--report", page)
-        assert (code, err) == (0, f"wrote {page}\n")
-        assert out.startswith("few (TextClassifierXC) against tags (TextClassifierXC), on 40")
-        assert "tags is better than few in P@1" in out
-        assert page.read_text().startswith("<!doctype html>")
-        assert "tags is better than few in P@1" in page.read_text()
-
-    def test_a_model_against_itself(self, run, model, others):
-        out = run("evaluate", model, others, "--against", model)[1]
-        assert "no reason to prefer either" in out
-
-    def test_what_is_refused(self, refused, model, worse, others, tmp_path):
-        assert "Add --against MODEL" in refused("evaluate", model, others, "--report", "a.html")
-        nowhere = tmp_path / "nowhere" / "page.html"
-        says = refused("evaluate", model, others, "--against", worse, "--report", nowhere)
-        assert "in a folder that is there" in says
-
-    def test_models_of_different_columns(self, refused, run, model, others, tmp_path, train):
-        path = tmp_path / "titles.model"
-        asked = ["--text", "title", "--labels", "tags", "--separator", ";", "--jobs", "1"]
-        assert run("fit", train, *asked, "--quiet", "--out", path)[0] == 0
-        says = refused("evaluate", model, others, "--against", path)
-        assert "read different columns, text and title: --text COLUMN" in says

@@ -169,7 +169,7 @@ def calls() -> list[Call]:
         name: getattr(metrics, name)
         for name in (
             "precision_at_k", "recall_at_k", "ndcg_at_k", "psp_at_k", "psndcg_at_k",
-            "coverage_at_k", "macro_f1_at_k", "macro_precision_at_k", "macro_recall_at_k",
+            "coverage_at_k", "macro_f1_at_k",
         )
     }  # fmt: skip
     for name, metric in functions.items():
@@ -177,19 +177,9 @@ def calls() -> list[Call]:
         scored = lambda T, R, m=metric, f=further: m(T, R, k=2, **f)  # noqa: E731
         add(name, "Y_true", (N, L), True, lambda M, s=scored: s(M, ranked))
         add(name, "topk", (N, L), False, lambda M, s=scored: s(Y, M), has_gaps=True)
-    for name in ("micro_f1", "macro_f1", "instance_f1"):
-        f1 = getattr(metrics, name)
-        add(name, "Y_true", (N, L), True, lambda M, f=f1: f(M, Y))
-        add(name, "Y_pred", (N, L), True, lambda M, f=f1: f(Y, M))
     tree = LabelHierarchy.from_parents([1, 2, -1, 2, 3, -1])
-    for name in ("hierarchical_precision", "hierarchical_recall", "hierarchical_f1"):
-        of_sets, at_k = getattr(metrics, name), getattr(metrics, f"{name}_at_k")
-        add(name, "Y_true", (N, L), True, lambda M, f=of_sets: f(M, Y, tree))
-        add(name, "Y_pred", (N, L), True, lambda M, f=of_sets: f(Y, M, tree))
-        add(f"{name}_at_k", "Y_true", (N, L), True, lambda M, f=at_k: f(M, ranked, tree, 2))
-        add(
-            f"{name}_at_k", "topk", (N, L), False, lambda M, f=at_k: f(Y, M, tree, 2), has_gaps=True
-        )
+    add("hierarchical_f1", "Y_true", (N, L), True, lambda M: metrics.hierarchical_f1(M, Y, tree))
+    add("hierarchical_f1", "Y_pred", (N, L), True, lambda M: metrics.hierarchical_f1(Y, M, tree))
     add("LabelHierarchy.with_ancestors", "Y", (N, L), True, tree.with_ancestors)
     add("LabelHierarchy.deepest", "Y", (N, L), True, tree.deepest)
     add(
@@ -197,13 +187,9 @@ def calls() -> list[Call]:
         has_gaps=True,
     )  # fmt: skip
     counts = np.asarray(Y.sum(axis=0)).ravel()
-    by_frequency = lambda T, Q: metrics.calibration_by_frequency(T, Q, counts)  # noqa: E731
-    for name, measure in {"brier_score": metrics.brier_score,
-                          "expected_calibration_error": metrics.expected_calibration_error,
-                          "calibration_by_frequency": by_frequency}.items():  # fmt: skip
-        half = Y / 2
-        add(name, "Y_true", (N, L), True, lambda M, f=measure, h=half: f(M, h))
-        add(name, "Y_prob", (N, L), True, lambda M, f=measure: f(Y, M), has_gaps=True)
+    half, error = Y / 2, metrics.expected_calibration_error
+    add("expected_calibration_error", "Y_true", (N, L), True, lambda M: error(M, half))
+    add("expected_calibration_error", "Y_prob", (N, L), True, lambda M: error(Y, M), has_gaps=True)
     other = ranked[:, ::-1]
 
     def compare(*given):
@@ -217,7 +203,7 @@ def calls() -> list[Call]:
 
     def side_by_side(M, T):
         found = compare_models(ova, other_ova, M, T, k=3, n_resamples=100, random_state=0)
-        return [value for one in found.metrics for value in one[1:]]
+        return [value for name in ("a", "b", "low", "high") for value in found.metrics[name]]
 
     add("compare_models", "X", (N, D), False, lambda M: side_by_side(M, Y))
     add("compare_models", "y|Y_true", (N, L), True, lambda M: side_by_side(X, M))
@@ -228,8 +214,6 @@ def calls() -> list[Call]:
     foreign = LogisticRegression().fit(X.toarray(), np.arange(N) % L)
     some = lambda M: topk(foreign, X.toarray(), 3, exclude=M)  # noqa: E731
     add("topk of another classifier, exclude", "exclude", (N, L), True, some)
-    alike = lambda M: inspection.similar_instances(ova, M, X, 3)  # noqa: E731
-    add("similar_instances", "X", (N, D), False, alike)
     add("topk of another classifier", "X", (N, D), False, lambda M: topk(foreign, M, 3))
     for name, function in {"cross_validate": cross_validate, "cross_val_score": cross_val_score,
                            "learning_curve": learning_curve}.items():  # fmt: skip
@@ -266,9 +250,7 @@ def calls() -> list[Call]:
         drawn = lambda T, R, name=name: _drawn(name, T, R, counts)  # noqa: E731
         add(f"{name}.from_predictions", "Y_true", (N, L), True, lambda M, d=drawn: d(M, ranked))
     scores = ranked, np.tile([0.75, 0.5, 0.25], (N, 1))
-    for name in ("ReliabilityDisplay", "MicroPrecisionRecallDisplay"):
-        drawn = lambda T, R, name=name: _drawn(name, T, R)  # noqa: E731
-        where = f"{name}.from_predictions"
-        add(where, "Y_true", (N, L), True, lambda M, d=drawn: d(M, scores))
-        add(where, "topk", (N, L), False, lambda M, d=drawn: d(Y, M), has_gaps=True)
+    where, drawn = "ReliabilityDisplay.from_predictions", "ReliabilityDisplay"
+    add(where, "Y_true", (N, L), True, lambda M: _drawn(drawn, M, scores))
+    add(where, "Y_prob", (N, L), False, lambda M: _drawn(drawn, Y, M), has_gaps=True)
     return found

@@ -1,4 +1,4 @@
-"""Metrics at k against hand-computed numbers, a slow twin, and the errors at the door."""
+"""Metrics at k against hand-computed numbers and a slow twin, and their errors."""
 
 import math
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_xc.metrics import (
-    _csr_topk,
+    check,
     ndcg_at_k,
     precision_at_k,
     psndcg_at_k,
@@ -96,33 +96,15 @@ def test_equal_to_slow_twin(problem):
 
 
 @settings(deadline=None)
-@given(problems(), st.randoms(use_true_random=False))
-def test_new_numbers_for_labels_and_rows_change_nothing(problem, random):
-    Y_true, topk, _, k, propensities, weights = problem
-    new = list(range(Y_true.shape[1]))
-    random.shuffle(new)
-    old = np.argsort(new)
-    rows = list(range(len(Y_true)))
-    random.shuffle(rows)
-    renamed = np.where(topk >= 0, np.asarray(new)[topk], -1)
-    np.testing.assert_allclose(
-        all_metrics(Y_true[:, old][rows], renamed[rows], k, propensities[old], weights[rows]),
-        all_metrics(Y_true, topk, k, propensities, weights),
-        rtol=1e-12,
-    )
-
-
-@settings(deadline=None)
 @given(problems())
 def test_containers_agree(problem):
     Y_true, topk, _, k, propensities, _ = problem
     expected = all_metrics(Y_true, topk, k, propensities)
     scores = np.where(topk >= 0, -np.arange(topk.shape[1], dtype=float), -np.inf)
     for container in (sp.csr_matrix, sp.csc_array, sp.coo_array, sp.lil_matrix, np.asarray):
-        for dtype in (bool, np.int64, np.float32):
-            for ranked in (topk, (topk, scores), topk.astype(np.int16)):
-                actual = all_metrics(container(Y_true.astype(dtype)), ranked, k, propensities)
-                np.testing.assert_array_equal(actual, expected)
+        for dtype, ranked in ((bool, topk), (np.int64, (topk, scores)), (float, topk.astype("i2"))):
+            actual = all_metrics(container(Y_true.astype(dtype)), ranked, k, propensities)
+            np.testing.assert_array_equal(actual, expected)
 
 
 @settings(deadline=None)
@@ -145,7 +127,7 @@ def test_sparse_scores_rank_ties_by_label(problem, block, dtype):
     expected = slow_metrics(Y_true, rankings, k, propensities, np.ones(len(Y_true)))
     before = scores.copy()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_csr_topk, "_BLOCK_ENTRIES", block)
+        patch.setattr(check, "_BLOCK_ENTRIES", block)
         actual = all_metrics(Y_true, scores, k, propensities)
     np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-15)
     np.testing.assert_array_equal(scores.indices, before.indices)
@@ -184,33 +166,9 @@ def test_one_k_gives_float_many_give_array():
         assert many.tolist() == [function(Y, TOPK, k=3), function(Y, TOPK, k=np.int32(1))]
 
 
-def test_perfect_ranking_gives_one():
-    rng = np.random.default_rng(0)
-    Y_true = rng.random((40, 30)) < 0.3
-    Y_true[:, 0] = True
-    propensities = rng.uniform(0.01, 1, 30)
-    scores = Y_true / propensities
-    topk = np.argsort(-scores, axis=1)[:, :10]
-    for k in (1, 3, 10):
-        assert ndcg_at_k(Y_true, topk, k) == 1.0
-        assert psp_at_k(Y_true, topk, k, propensities=propensities) == pytest.approx(1.0)
-        assert psndcg_at_k(Y_true, topk, k, propensities=propensities) == pytest.approx(1.0)
-    assert precision_at_k(Y_true, topk, 1) == 1.0
-    assert recall_at_k(Y_true, np.argsort(-scores, axis=1), 30) == 1.0
-
-
 def test_nothing_true_gives_zero():
     nothing = sp.csr_array((3, 4))
     np.testing.assert_array_equal(all_metrics(nothing, TOPK, [1, 3], P), 0.0)
-
-
-def test_class_positions_equal_their_indicator():
-    y = np.array([2, 0, 3, 1])
-    indicator = sp.csr_array((np.ones(4), (np.arange(4), y)), shape=(4, 4))
-    topk = np.array([[2, 0], [1, 0], [3, 2], [0, -1]])
-    np.testing.assert_array_equal(
-        all_metrics(y, topk, [1, 2], P), all_metrics(indicator, topk, [1, 2], P)
-    )
 
 
 def test_class_without_column_is_a_true_label_that_nobody_finds():
@@ -218,13 +176,6 @@ def test_class_without_column_is_a_true_label_that_nobody_finds():
     precision, recall, ndcg, psp, psndcg = all_metrics(y, topk, 1, P)
     assert (precision, recall, ndcg) == (0.5, 0.5, 0.5)
     assert (psp, psndcg) == (1.0, 1.0)  # the other row attains all that can be attained
-
-
-def test_explicit_zeros_are_not_labels():
-    stored = sp.csr_array((np.array([0, 1, 1]), ([0, 0, 1], [2, 0, 1])), shape=(3, 4))
-    assert stored.nnz == 3
-    assert recall_at_k(stored, TOPK, k=3) == pytest.approx(2 / 3)
-    assert precision_at_k(stored, TOPK, k=1) == 0.0
 
 
 def test_readonly_unsorted_and_wide_indices():

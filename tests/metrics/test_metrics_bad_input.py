@@ -1,7 +1,5 @@
 """What may come in where labels, scores, weights and propensities are expected."""
 
-import datetime
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,8 +11,6 @@ from sklearn_xc.metrics import (
     coverage_at_k,
     get_scorer,
     macro_f1_at_k,
-    macro_precision_at_k,
-    macro_recall_at_k,
     ndcg_at_k,
     precision_at_k,
     propensity,
@@ -44,10 +40,8 @@ METRICS = [
     with_propensities(psndcg_at_k),
     coverage_at_k,
     macro_f1_at_k,
-    macro_precision_at_k,
-    macro_recall_at_k,
 ]
-NAMES = ["P", "R", "nDCG", "PSP", "PSnDCG", "Cov", "MacroF1", "MacroP", "MacroR"]
+NAMES = ["P", "R", "nDCG", "PSP", "PSnDCG", "Cov", "MacroF1"]
 every_metric = pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 
 
@@ -79,8 +73,8 @@ class TestSparse:
         np.testing.assert_array_equal(metric(Y, container(SCORES), [1, 2]), by_scores)
 
     @pytest.mark.parametrize("convert", [sp.coo_array.tocsr, sp.coo_array.tocsc, sp.coo_array.copy])
-    @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64, np.float32])
-    @pytest.mark.parametrize("times", [2, 255, 257])
+    @pytest.mark.parametrize("dtype", [bool, np.int8, np.float32])
+    @pytest.mark.parametrize("times", [2, 257])
     def test_repeated_entries_never_wrap_to_one(self, times, dtype, convert):
         rows = np.r_[np.zeros(times, int), 1]
         columns = np.r_[np.full(times, 2), 1]
@@ -113,10 +107,6 @@ class TestSparse:
         longer.data = np.append(longer.data, 5)
         assert precision_at_k(longer, TOPK, 2) == precision_at_k(Y, TOPK, 2)
 
-    def test_complex_indicator(self):
-        with pytest.raises(ValueError, match=r"Y_true: .* 0 and 1. Got dtype complex128"):
-            precision_at_k(sp.csr_array(Y * (1 + 0j)), TOPK, 1)
-
     def test_ranks_that_fit_no_memory(self):
         wide = sp.csr_array((3, 2**40))
         with pytest.raises(MemoryBudgetError, match=r"3 rows x k=1099511627776\. Lower k"):
@@ -137,30 +127,21 @@ SHORT = [1, 1]
 ODD = [
     (None, "holds None"),
     ("heavy", r"holds .*'heavy'"),
-    (["1", "2", "3"], r"holds .*'1'"),
-    ([1, None, 1], "holds 1 .dtype object"),
     ([1, nan, 1], "contains NaN at entry 1"),
-    ([1, 1, np.inf], "contains infinity at entry 2"),
     (SHORT, r"has shape \(2,\), expected \(3,\)"),
-    (2.0, r"has shape \(\), expected \(3,\)"),
-    ([[1], [1], [1]], r"has shape \(3, 1\)"),
     ([[1], [1, 2], [1]], "one dimension"),
     (sp.csr_array(np.ones((3, 1))), "sparse matrix"),
     (np.ma.array([1.0, 2, 3], mask=[0, 1, 0]), "masked array"),
     (DATES, "dates or times"),
-    (SPANS, "dates or times"),
-    (pd.Series(DATES), "dates or times"),
-    ([datetime.date(2020, 1, 1)] * 3, "holds datetime.date"),
     ([1j, 1, 1], "dtype complex128"),
 ]
 
 
 class TestWeights:
-    @every_metric
     @pytest.mark.parametrize(("weight", "message"), ODD[1:])
-    def test_what_is_no_vector_of_numbers(self, metric, weight, message):
+    def test_what_is_no_vector_of_numbers(self, weight, message):
         with pytest.raises((ValueError, TypeError), match=f"^sample_weight .*{message}"):
-            metric(Y, TOPK, 2, sample_weight=weight)
+            precision_at_k(Y, TOPK, 2, sample_weight=weight)
 
     @pytest.mark.parametrize(
         ("weight", "message"),
@@ -184,20 +165,12 @@ class TestWeights:
         ):
             assert precision_at_k(Y, TOPK, 2, sample_weight=weight) == expected
 
-    def test_none_is_equal_weights(self):
-        assert precision_at_k(Y, TOPK, 2, sample_weight=None) == precision_at_k(Y, TOPK, 2)
-
 
 class TestPropensities:
-    @pytest.mark.parametrize("function", [psp_at_k, psndcg_at_k])
     @pytest.mark.parametrize(("propensities", "message"), ODD)
-    def test_what_is_no_vector_of_numbers(self, function, propensities, message):
+    def test_what_is_no_vector_of_numbers(self, propensities, message):
         with pytest.raises((ValueError, TypeError), match=f"^propensities .*{message}"):
-            function(Y[:, :3], [[2, 1]] * 3, 2, propensities=propensities)
-
-    def test_bools_are_no_propensities(self):
-        with pytest.raises(ValueError, match=r"propensities: .* Got dtype bool"):
-            psp_at_k(Y, TOPK, 2, propensities=[True] * 4)
+            psp_at_k(Y[:, :3], [[2, 1]] * 3, 2, propensities=propensities)
 
     @pytest.mark.parametrize("make", [TopKScorer, lambda **kw: get_scorer("PSP@1", **kw)])
     @pytest.mark.parametrize(
@@ -215,17 +188,10 @@ class TestPropensity:
         with pytest.raises((ValueError, TypeError), match=f"^label_counts .*{message}"):
             propensity(counts, 10)
 
-    @pytest.mark.parametrize("counts", [[True, False], np.array([True])])
-    def test_marks_are_no_counts(self, counts):
-        with pytest.raises(ValueError, match=r"label_counts: expected counts. Got dtype bool"):
-            propensity(counts, 10)
-
     @pytest.mark.parametrize(
         "number",
-        [True, np.True_, None, "10", nan, np.inf, -5, 10 + 0j, SPANS[2], np.timedelta64(100),
-         np.datetime64("2020-01-01"), np.array([10, 20]), np.ma.masked, [10],
-         datetime.timedelta(9)],
-    )  # fmt: skip
+        [True, None, "10", nan, np.inf, -5, 10 + 0j, SPANS[2], np.array([10, 20]), [10]],
+    )
     def test_single_numbers(self, number):
         with pytest.raises(ValueError, match="n_samples: expected a number"):
             propensity([1, 2], number)
@@ -233,15 +199,6 @@ class TestPropensity:
             if number is not None:
                 with pytest.raises(ValueError, match=f"{name}: expected a positive number"):
                     propensity([1, 2], 10, **{name: number})
-
-    def test_numbers_of_numpy(self):
-        expected = propensity([1, 2], 100, A=0.5, B=2.0)
-        for kind in (np.float64, np.longdouble):
-            found = propensity(np.array([1, 2], np.uint8), kind(100), A=kind(0.5), B=kind(2))
-            np.testing.assert_array_equal(found, expected)
-        np.testing.assert_array_equal(
-            propensity(pd.Series([1, 2]), np.int16(100), A=0.5, B=2), expected
-        )
 
     @pytest.mark.parametrize("preset", [None, ["amazon"], 3, np.array(["amazon", "default"])])
     def test_presets_that_are_no_names(self, preset):
@@ -255,11 +212,9 @@ class TestCutOffs:
     @every_metric
     @pytest.mark.parametrize(
         "k",
-        [0, -1, True, np.True_, 1.0, "1", None, nan, (), {1, 2}, {1: 2}, iter([1, 2]), [[1, 2]],
-         [1, [2]], [1, True], np.array(2), np.array([1.0]), np.array([True]), np.timedelta64(1),
-         SPANS, [SPANS[0]], np.datetime64("2020-01-01"), datetime.timedelta(1)],
+        [0, True, 1.0, "1", None, (), {1, 2}, iter([1, 2]), [[1, 2]], [1, True], SPANS],
         ids=lambda k: type(k).__name__,
-    )  # fmt: skip
+    )
     def test_what_is_none(self, metric, k):
         with pytest.raises(ValueError, match=r"^k(: expected an int of at least 1| holds dates)"):
             metric(Y, TOPK, k)
@@ -274,15 +229,6 @@ class TestCutOffs:
     def test_sequences_give_arrays(self, k):
         expected = [precision_at_k(Y, TOPK, 1), precision_at_k(Y, TOPK, 2)]
         assert precision_at_k(Y, TOPK, k).tolist() == expected
-
-    @pytest.mark.parametrize("k", [np.int8(2), np.uint64(2), 2])
-    def test_ints_of_numpy_give_floats(self, k):
-        assert type(precision_at_k(Y, TOPK, k)) is float
-
-    @pytest.mark.parametrize("k", [10**12, 10**30])
-    def test_absurd(self, k):
-        with pytest.raises(ValueError, match=f"k must be at most 3, the columns of topk. Got {k}"):
-            precision_at_k(Y, TOPK, k)
 
     def test_metrics_of_a_scorer(self):
         for metrics in (None, 3, [["precision"]], ("precision", None), {"precision"}):
@@ -319,11 +265,6 @@ class TestDisguised:
             metric(Y, square, 2)
         with pytest.raises(ValueError, match="topk: expected scores"):
             metric(Y, (TOPK, square), 2)
-
-    @pytest.mark.parametrize("scores", [np.full((3, 3), "a"), np.full((3, 3), None)])
-    def test_scores_that_are_no_numbers(self, scores):
-        with pytest.raises(ValueError, match=r"topk: expected scores. Got an array of dtype"):
-            precision_at_k(Y, (TOPK, scores), 2)
 
     def test_positions_beyond_int64(self):
         huge = np.array([0, 1, 2**64 - 1], np.uint64)  # -1 as int64, which would be a padding

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_xc.metrics import (
+    bootstrap,
     ndcg_at_k,
     paired_bootstrap,
     precision_at_k,
     psndcg_at_k,
     psp_at_k,
     recall_at_k,
-    resampling,
 )
-from sklearn_xc.metrics.resampling import bootstrap_difference, bootstrap_ratio
+from sklearn_xc.metrics.bootstrap import bootstrap_ratio
 
 METRICS = {
     "precision": ("P", precision_at_k),
@@ -142,7 +142,7 @@ def test_chunks_are_drawn_one_after_another(monkeypatch):
     Y, a, b, propensities = problem()
     options = {"metric": "psp", "propensities": propensities, "n_resamples": 500}
     expected = paired_bootstrap(Y, a, b, random_state=0, **options)
-    monkeypatch.setattr(resampling, "_CHUNK", 1)
+    monkeypatch.setattr(bootstrap, "_CHUNK", 1)
     np.testing.assert_allclose(
         paired_bootstrap(Y, a, b, random_state=0, **options)[:4], expected[:4], atol=0.02
     )
@@ -243,34 +243,6 @@ def test_names_of_scorers(metric):
         for k in (None, 3):
             found = paired_bootstrap(Y, a, b, metric=name, k=k, random_state=0, **options)
             assert found == by_long_name
-
-
-def test_the_difference_of_two_ratios_is_that_of_a_loop():
-    rng = np.random.default_rng(0)
-    terms = rng.integers(0, 4, (300, 4)).astype(float)
-    terms[:, 1] += terms[:, 0]
-    terms[:, 3] += terms[:, 2]
-
-    def difference(rows):
-        a, n_a, b, n_b = terms[rows].sum(axis=0)
-        return b / n_b - a / n_a
-
-    found, low, high, p = bootstrap_difference(*terms.T, 2000, 0.95, np.random.default_rng(1))
-    assert found == pytest.approx(difference(np.arange(300)), abs=1e-14)
-    drawn = [difference(rng.integers(0, 300, 300)) for _ in range(600)]
-    # For a normal difference; 600 drawings know their deviation to 3%, 2,000 their quantile to 4%.
-    assert (high - low) / 2 == pytest.approx(1.96 * np.std(drawn), rel=0.2)
-    assert (low + high) / 2 == pytest.approx(found)
-    assert (p < 0.05) == (low > 0 or high < 0)
-    shifted = terms + np.array([0, 0, 1, 1])
-    assert bootstrap_difference(*shifted.T, 500, 0.95, np.random.default_rng(1))[3] < 0.01
-
-
-def test_a_ratio_without_anything_below_it_is_nothing():
-    none, some = np.zeros(5), np.ones(5)
-    rng = np.random.default_rng(0)
-    assert bootstrap_difference(none, none, none, none, 100, 0.95, rng) == (0, 0, 0, 1)
-    assert bootstrap_difference(none, none, some, some, 100, 0.95, rng)[0] == 1
 
 
 Y, A, B, P = problem(n=4)

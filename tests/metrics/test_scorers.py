@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -120,9 +120,6 @@ def test_all_metrics_come_from_one_pass(copying_classifier):
     assert len({round(value, 12) for value in scores.values()}) > 6
 
 
-NAMES = [f"{metric}@{k}" for metric in SHORT for k in (1, 2, 3, 5)]
-
-
 @given(
     st.lists(st.sampled_from(ALL), min_size=1, unique=True),
     st.lists(st.integers(1, 7), min_size=1, max_size=4),
@@ -211,26 +208,6 @@ def test_class_that_was_absent_in_training_is_never_hit(copying_classifier):
     assert scores == {"R@4": 0.75, "PSP@4": pytest.approx(1.0)}
 
 
-def test_classes_need_not_be_sorted(copying_classifier):
-    X, y = class_problem()
-    model = copying_classifier().fit(X, y)
-    expected = TopKScorer()(model, X, y)
-    model.classes_ = model.classes_[::-1]  # as after labels were added to a fitted model
-    model.label_counts_ = model.label_counts_[::-1]
-    assert TopKScorer()(model, X[:, ::-1], y) == pytest.approx(expected)
-
-
-def test_single_scorer_in_scikit_learns_cross_val_score(copying_classifier):
-    X, Y = indicator_problem()
-    dense = Y.toarray().astype(np.int64)
-    values = cross_val_score(copying_classifier(), X, dense, scoring=get_scorer("nDCG@3"), cv=3)
-    assert values.shape == (3,)
-    several = cross_validate(
-        copying_classifier(), X, dense, scoring=TopKScorer((3,), ("ndcg",)), cv=3
-    )
-    np.testing.assert_array_equal(several["test_nDCG@3"], values)
-
-
 def test_sample_weight(copying_classifier):
     X, Y = indicator_problem()
     model = copying_classifier().fit(X, Y)
@@ -301,12 +278,6 @@ def test_copies_score_the_same(copying_classifier, copied):
         assert scorer.get_metadata_routing().score.requests == request
 
 
-def test_clone_of_a_search_shares_the_propensities():
-    scorer = TopKScorer(propensities=np.ones(5))
-    cloned = clone(GridSearchCV(LogisticRegression(), {}, scoring=scorer))
-    assert cloned.scoring.propensities is scorer.propensities
-
-
 def test_get_scorer_names():
     assert repr(get_scorer("P@3")) == repr(get_scorer("precision@3")) == "get_scorer('P@3')"
     assert repr(get_scorer("cov@3")) == repr(get_scorer("coverage@3")) == "get_scorer('Cov@3')"
@@ -370,7 +341,7 @@ def test_errors_of_scoring(copying_classifier):
 def test_what_rows_add_to_metrics_of_labels_is_refused(copying_classifier, name):
     X, Y = indicator_problem()
     model = copying_classifier().fit(X, Y)
-    with pytest.raises(ValueError, match=f"get_scorer.'{name}'.: .* sum over rows. Got one of lab"):
+    with pytest.raises(ValueError, match=f"get_scorer.'{name}'.: .* sum over rows"):
         get_scorer(name)._score_rows(model, X, Y)
 
 

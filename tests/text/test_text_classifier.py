@@ -27,7 +27,7 @@ from sklearn_xc import (
     topk_names,
 )
 from sklearn_xc.exceptions import UnknownLabelWarning, UnseenLabelWarning
-from sklearn_xc.metrics import TopKScorer, get_scorer, micro_f1, precision_at_k
+from sklearn_xc.metrics import TopKScorer, get_scorer, precision_at_k
 from sklearn_xc.model_selection import RareLabelSplit, cross_validate
 from sklearn_xc.preprocessing import LabelBinarizerXC
 
@@ -297,7 +297,6 @@ def test_the_explanation_of_a_calibrated_tagger_tells_the_probability(y, tagger)
             assert found.probability == pytest.approx(chances[5, rank])
             first = f"{name}: score {found.score:+.3f}, probability {chances[5, rank]:.3f}"
             assert str(found).splitlines()[0] == first
-            assert first in found._repr_html_()
     plain = tagger.explain(NEW[5], "soup")
     assert plain.probability is None
     assert "probability" not in str(plain)
@@ -383,7 +382,7 @@ def test_wrappers_go_inside(tagger, wrapper):
 def test_metrics_take_encoded_names(tagger):
     Y = tagger.encode_targets(NEW_NAMES)
     assert precision_at_k(Y, tagger.predict_topk(NEW, 1), k=1) == tagger.score(NEW, NEW_NAMES)
-    assert micro_f1(Y, tagger.encode_targets(tagger.predict(NEW))) == 1.0
+    assert (tagger.encode_targets(tagger.predict(NEW)) != Y).nnz == 0
     with pytest.raises(ValueError, match="encode_targets of the fitted TextClassifierXC"):
         precision_at_k(NEW_NAMES, tagger.predict_topk(NEW, 1), k=1)
 

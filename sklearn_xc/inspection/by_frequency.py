@@ -1,0 +1,545 @@
+"""Quality of the best labels by how often a label occurs in training."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_xc._arguments import check_count
+from sklearn_xc._frequency_groups import check_length, frequency_groups
+from sklearn_xc._topk import topk, unwrap
+from sklearn_xc.inspection._style import (
+    COLOURS,
+    axes_for,
+    draw_line,
+    finish,
+    log_ticks,
+    read_targets,
+)
+from sklearn_xc.metrics import propensity
+from sklearn_xc.metrics.check import check_propensities
+from sklearn_xc.metrics.hits import Hits, find_hits
+from sklearn_xc.metrics.propensity_scored import psp_of_hits
+
+_AXIS = {
+    "precision": "precision@{k} (%)",
+    "recall": "recall@{k} (%)",
+    "psp": "contribution to PSP@{k} (percentage points)",
+}
+
+
+class LabelFrequencyDisplay:
+    """Precision and recall of the k best labels in groups of labels of similar frequency.
+
+    Labels that occur in training are sorted by their number of instances and cut into ten groups
+    of about equal size. Groups that end at the same frequency are merged: on long-tailed data
+    several tenths of the labels have a single instance. For several models, see
+    :class:`MetricByFrequencyDisplay`.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of int of shape (n_groups,)
+        Smallest and largest number of training instances of the labels in each group.
+    n_labels : ndarray of int of shape (n_groups,)
+        Number of labels in each group.
+    precision : ndarray of float of shape (n_groups,)
+        Share of the predictions of a label in the group that are right; NaN if there are none.
+    recall : ndarray of float of shape (n_groups,)
+        Share of the true labels in the group that are among the k best of their instance; NaN if
+        there are none.
+    k : int
+        Number of labels of each instance that were considered.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The matplotlib axes and figure, after ``plot``.
+    bars_ : tuple of two matplotlib bar containers
+        The bars of precision and of recall.
+
+    See Also
+    --------
+    MetricByFrequencyDisplay : One metric of several models, as lines.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc.inspection import LabelFrequencyDisplay
+    >>> Y = np.array([[1, 0, 1], [0, 1, 0], [0, 1, 0]])
+    >>> indices = np.array([[2, 1], [1, 0], [0, 1]])
+    >>> display = LabelFrequencyDisplay.from_predictions(Y, indices, [1, 9, 1], k=2, n_groups=2)
+    >>> display.precision, display.recall
+    (array([0.33333333, 0.66666667]), array([0.5, 1. ]))
+    """
+
+    def __init__(
+        self,
+        *,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        n_labels: np.ndarray,
+        precision: np.ndarray,
+        recall: np.ndarray,
+        k: int,
+    ) -> None:
+        self.lower, self.upper, self.n_labels = lower, upper, n_labels
+        self.precision, self.recall, self.k = precision, recall, k
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, k: int = 5, n_groups: int = 10, ax: Any = None
+    ) -> "LabelFrequencyDisplay":
+        """Predict and plot.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted estimator whose last step has ``label_counts_``.
+        X : object of n instances
+            Input for `estimator`.
+        y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
+            True labels, or one class per instance, in the form of the fit.
+        k, n_groups
+            As in ``from_predictions``.
+        ax
+            As in ``plot``.
+
+        Returns
+        -------
+        LabelFrequencyDisplay
+
+        Raises
+        ------
+        ValueError
+            As in ``from_predictions``, and for an estimator without ``label_counts_``.
+
+        Examples
+        --------
+        Rare labels are found less often:
+
+        >>> from sklearn_xc import OvALinearXC
+        >>> from sklearn_xc.datasets import make_xc_classification
+        >>> from sklearn_xc.inspection import LabelFrequencyDisplay
+        >>> X, Y = make_xc_classification(
+        ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
+        ... )
+        >>> clf = OvALinearXC().fit(X[:400], Y[:400])
+        >>> display = LabelFrequencyDisplay.from_estimator(clf, X[400:], Y[400:], k=5, n_groups=4)
+        >>> bool(display.recall[0] < display.recall[-1])
+        True
+        """
+        found = _predicted_groups(cls.__name__, estimator, X, y, k, n_groups)
+        return cls._of_groups(found, k).plot(ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        topk: Any,
+        label_counts: Any,
+        *,
+        classes: Any = None,
+        k: int = 5,
+        n_groups: int = 10,
+        ax: Any = None,
+    ) -> "LabelFrequencyDisplay":
+        """Plot predictions.
+
+        Parameters
+        ----------
+        y_true : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
+            True labels, or one class per instance, as in
+            :func:`~sklearn_xc.metrics.precision_at_k`.
+        topk : ndarray of int of shape (n, >= k), tuple or sparse matrix
+            The ranked labels, as in :func:`~sklearn_xc.metrics.precision_at_k`.
+        label_counts : array-like of int of shape (n_labels,)
+            Number of training instances of each label.
+        classes : array-like of shape (n_labels,), default=None
+            ``classes_`` of the classifier, if `y_true` holds class labels.
+        k : int, default=5
+            Number of best labels to consider.
+        n_groups : int, default=10
+            Number of groups before merging.
+        ax
+            As in ``plot``.
+
+        Returns
+        -------
+        LabelFrequencyDisplay
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid; the message names it and says what was expected.
+        TypeError
+            For a masked array.
+        """
+        found = _count_groups(cls.__name__, y_true, topk, label_counts, n_groups, k, classes)
+        return cls._of_groups(found, k).plot(ax)
+
+    @classmethod
+    def _of_groups(cls, found: "_Groups", k: int) -> "LabelFrequencyDisplay":
+        return cls(
+            lower=found.lower,
+            upper=found.upper,
+            n_labels=found.n_labels,
+            precision=found.values("precision"),
+            recall=found.values("recall"),
+            k=k,
+        )
+
+    def plot(self, ax: Any = None) -> "LabelFrequencyDisplay":
+        """Draw the groups as bars.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        LabelFrequencyDisplay
+            Itself, with `ax_`, `figure_` and `bars_`.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError
+            If `ax` is not a matplotlib axes.
+        """
+        ax = axes_for(ax, type(self).__name__, (8, 4.5))
+        places = np.arange(len(self.lower))
+        self.bars_ = (
+            ax.bar(places - 0.2, 100 * self.precision, 0.38, label=f"precision@{self.k}"),
+            ax.bar(places + 0.2, 100 * self.recall, 0.38, label=f"recall@{self.k}"),
+        )
+        for bars, colour in zip(self.bars_, COLOURS, strict=False):
+            for bar in bars:
+                bar.set_color(colour)
+        ranges = [
+            f"{low:,}" if low == high else f"{low:,} to\n{high:,}"
+            for low, high in zip(self.lower, self.upper, strict=True)
+        ]
+        ticks = [f"{r}\n({n:,})" for r, n in zip(ranges, self.n_labels, strict=True)]
+        ax.set_xticks(places, ticks, fontsize=8)
+        ax.set_xlabel("training instances of the label (number of such labels)")
+        ax.set_ylabel("precision and recall (%)")
+        ax.margins(y=0.2)
+        finish(ax, "upper left", ncols=2)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class MetricByFrequencyDisplay:
+    r"""One metric of the k best labels, over the training frequency of labels.
+
+    Labels that occur in training are cut into groups of similar frequency, as in
+    :class:`LabelFrequencyDisplay`; each is a point of the line. Pass ``ax=first.ax_`` to draw
+    another model on the axes of the first one.
+
+    Parameters
+    ----------
+    frequency : ndarray of float of shape (n_groups,)
+        Geometric mean of the numbers of training instances of the labels in each group.
+    lower, upper : ndarray of int of shape (n_groups,)
+        Smallest and largest of these numbers.
+    n_labels : ndarray of int of shape (n_groups,)
+        Number of labels in each group.
+    values : ndarray of float of shape (n_groups,)
+        Precision or recall as in :class:`LabelFrequencyDisplay`, or the share that the hits of the
+        group contribute to PSP@k: all of them sum to PSP@k.
+    metric : {"precision", "recall", "psp"}
+        The metric.
+    k : int
+        Number of labels of each instance that were considered.
+    name : str, default=None
+        Name of the model, for the legend.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The matplotlib axes and figure, after ``plot``.
+    line_ : matplotlib line
+        The line of the model.
+
+    See Also
+    --------
+    LabelFrequencyDisplay : Precision and recall of one model, as bars.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc.inspection import MetricByFrequencyDisplay
+    >>> Y = np.array([[1, 0, 1], [0, 1, 0], [0, 1, 0]])
+    >>> first = MetricByFrequencyDisplay.from_predictions(
+    ...     Y, np.array([[2], [1], [0]]), [1, 9, 1], metric="recall", k=1, name="first"
+    ... )
+    >>> first.frequency.round(2), first.values
+    (array([1., 9.]), array([0.5, 0.5]))
+    >>> second = MetricByFrequencyDisplay.from_predictions(
+    ...     Y, np.array([[2], [1], [1]]), [1, 9, 1], metric="recall", k=1, name="second",
+    ...     ax=first.ax_,
+    ... )
+    >>> second.values
+    array([0.5, 1. ])
+    """
+
+    def __init__(
+        self,
+        *,
+        frequency: np.ndarray,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        n_labels: np.ndarray,
+        values: np.ndarray,
+        metric: str,
+        k: int,
+        name: str | None = None,
+    ) -> None:
+        self.frequency, self.lower, self.upper, self.n_labels = frequency, lower, upper, n_labels
+        self.values, self.metric, self.k, self.name = values, metric, k, name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        metric: str = "precision",
+        k: int = 5,
+        n_groups: int = 10,
+        propensities: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "MetricByFrequencyDisplay":
+        """Predict and plot.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted estimator whose last step has ``label_counts_``.
+        X : object of n instances
+            Input for `estimator`.
+        y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
+            True labels, or one class per instance, in the form of the fit.
+        metric, k, n_groups
+            As in ``from_predictions``.
+        propensities : array-like of shape (n_labels,), default=None
+            For "psp"; None takes :func:`~sklearn_xc.metrics.propensity` of the training data.
+        name : str, default=None
+            Name of the model, for the legend; None takes the name of its class.
+        ax, **kwargs
+            As in ``plot``.
+
+        Returns
+        -------
+        MetricByFrequencyDisplay
+
+        Raises
+        ------
+        ValueError
+            As in ``from_predictions``, and for an estimator without ``label_counts_``.
+
+        Examples
+        --------
+        >>> from sklearn_xc import OvALinearXC
+        >>> from sklearn_xc.datasets import make_xc_classification
+        >>> from sklearn_xc.inspection import MetricByFrequencyDisplay
+        >>> X, Y = make_xc_classification(
+        ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
+        ... )
+        >>> clf = OvALinearXC().fit(X[:400], Y[:400])
+        >>> display = MetricByFrequencyDisplay.from_estimator(
+        ...     clf, X[400:], Y[400:], metric="recall"
+        ... )
+        >>> bool(display.values[0] < display.values[-1])
+        True
+        """
+        found = _predicted_groups(cls.__name__, estimator, X, y, k, n_groups)
+        classifier, _ = unwrap(estimator, None)
+        if metric == "psp" and propensities is None:
+            propensities = propensity(classifier.label_counts_, classifier.n_samples_fit_)
+        name = type(classifier).__name__ if name is None else name
+        return cls._of_groups(found, metric, k, propensities, name).plot(ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        topk: Any,
+        label_counts: Any,
+        *,
+        metric: str = "precision",
+        k: int = 5,
+        n_groups: int = 10,
+        propensities: Any = None,
+        classes: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "MetricByFrequencyDisplay":
+        """Plot predictions.
+
+        Parameters
+        ----------
+        y_true : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
+            True labels, or one class per instance, as in
+            :func:`~sklearn_xc.metrics.precision_at_k`.
+        topk : ndarray of int of shape (n, >= k), tuple or sparse matrix
+            The ranked labels, as in :func:`~sklearn_xc.metrics.precision_at_k`.
+        label_counts : array-like of int of shape (n_labels,)
+            Number of training instances of each label.
+        metric : {"precision", "recall", "psp"}, default="precision"
+            The metric to draw.
+        k : int, default=5
+            Number of best labels to consider.
+        n_groups : int, default=10
+            Number of groups, before those that end at the same frequency are merged.
+        propensities : array-like of shape (n_labels,), default=None
+            Required for "psp".
+        classes : array-like of shape (n_labels,), default=None
+            ``classes_`` of the classifier, if `y_true` holds class labels.
+        name : str, default=None
+            Name of the model, for the legend.
+        ax, **kwargs
+            As in ``plot``.
+
+        Returns
+        -------
+        MetricByFrequencyDisplay
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid; the message names it and says what was expected.
+        TypeError
+            For a masked array.
+        """
+        found = _count_groups(cls.__name__, y_true, topk, label_counts, n_groups, k, classes)
+        return cls._of_groups(found, metric, k, propensities, name).plot(ax, **kwargs)
+
+    @classmethod
+    def _of_groups(
+        cls, found: "_Groups", metric: Any, k: int, propensities: Any, name: str | None
+    ) -> "MetricByFrequencyDisplay":
+        who = cls.__name__
+        if not isinstance(metric, str) or metric not in _AXIS:
+            raise ValueError(f"{who}: metric must be one of {(*_AXIS,)}. Got {metric!r}.")
+        if metric == "psp" and propensities is None:
+            raise ValueError(f'{who}: metric="psp" needs propensities. Got None.')
+        seen = np.flatnonzero(found.counts)
+        logs = np.log(found.counts[seen].astype(np.float64))
+        psp = metric == "psp"
+        return cls(
+            frequency=np.exp(found.sums(seen, logs) / found.n_labels),
+            lower=found.lower,
+            upper=found.upper,
+            n_labels=found.n_labels,
+            values=found.shares_of_psp(propensities, k) if psp else found.values(metric),
+            metric=metric,
+            k=k,
+            name=name,
+        )
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> "MetricByFrequencyDisplay":
+        """Draw the line.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw, such as ``ax_`` of another display; None makes a new figure.
+        **kwargs : dict
+            Passed to ``matplotlib.axes.Axes.plot``.
+
+        Returns
+        -------
+        MetricByFrequencyDisplay
+            Itself, with `ax_`, `figure_` and `line_`.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError
+            If `ax` is not a matplotlib axes.
+        """
+        ax = axes_for(ax, type(self).__name__)
+        self.line_ = draw_line(ax, self.frequency, 100 * self.values, self.name, kwargs)
+        log_ticks(ax)
+        ax.set_xlabel("training instances of the label (geometric mean of each group)")
+        ax.set_ylabel(_AXIS[self.metric].format(k=self.k))
+        ax.set_ylim(bottom=0, auto=True)
+        finish(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class _Groups(NamedTuple):
+    """Groups of labels of similar training frequency, and the hits among the k best labels.
+
+    `group` is the group of each label, ``len(lower)`` for labels without a training instance, and
+    `counts` the training instances of each label.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    group: np.ndarray
+    counts: np.ndarray
+    hits: Hits
+
+    def sums(self, labels: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+        """Return how often labels of each group occur, or the sums of their weights."""
+        size = len(self.lower) + 1
+        return np.bincount(self.group[labels], weights=weights, minlength=size)[:-1]
+
+    @property
+    def n_labels(self) -> np.ndarray:
+        """Number of labels in each group."""
+        return self.sums(np.arange(len(self.group)))
+
+    def values(self, metric: str) -> np.ndarray:
+        """Return precision or recall of each group."""
+        positions, hit = self.hits.positions, self.hits.hit
+        of = positions[positions >= 0] if metric == "precision" else self.hits.true.columns
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.sums(positions[hit]) / self.sums(of)
+
+    def shares_of_psp(self, propensities: Any, k: int) -> np.ndarray:
+        """Return the contribution of each group to PSP@k."""
+        p = check_propensities(propensities, self.hits.true)
+        right = self.hits.positions[self.hits.hit]
+        worth = 1.0 / p[right]
+        total = float(worth.sum())
+        psp = float(psp_of_hits(self.hits, (k,), None, p)[0])
+        return self.sums(right, worth) * (psp / total if total > 0 else 0.0)
+
+
+def _predicted_groups(who: str, estimator: Any, X: Any, y: Any, k: int, n_groups: int) -> _Groups:
+    classifier, _ = unwrap(estimator, None)
+    if not hasattr(classifier, "label_counts_"):
+        raise ValueError(
+            f"{who}: {type(classifier).__name__} has no label_counts_. Pass its predictions, and "
+            "the counts, to from_predictions."
+        )
+    y, n_true, classes = read_targets(who, estimator, y)
+    counts = classifier.label_counts_
+    return _count_groups(who, y, topk(estimator, X, k), counts, n_groups, k, classes, n_true)
+
+
+def _count_groups(
+    who: str,
+    y_true: Any,
+    topk: Any,
+    label_counts: Any,
+    n_groups: int,
+    k: int,
+    classes: Any,
+    n_true: np.ndarray | None = None,
+) -> _Groups:
+    k = check_count(k, f"{who}: k")
+    group, lower, upper = frequency_groups(label_counts, n_groups, who)
+    hits = find_hits(y_true, topk, k, classes, n_true)
+    check_length(len(group), hits.true.n_labels, (hits.positions, hits.true.columns), who)
+    return _Groups(lower, upper, group, np.asarray(label_counts), hits)

@@ -1,0 +1,471 @@
+"""Two models on the same instances: metrics, groups of labels and single labels, with intervals."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.stats import binom
+
+from sklearn_xc._arguments import check_count, is_number, refuse_disguised
+from sklearn_xc._containers import as_sequence, frame_columns
+from sklearn_xc._frequency_groups import frequency_edges, group_of
+from sklearn_xc._label_names import check_label_names, column_names
+from sklearn_xc._name_lists import are_name_lists, read_name_lists
+from sklearn_xc._out_of_fold import classes_of
+from sklearn_xc._seeds import draw_seed
+from sklearn_xc._sklearn import num_samples
+from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc._topk import topk, unwrap
+from sklearn_xc.inspection._style import COLOURS, axes_for, finish
+from sklearn_xc.metrics import paired_bootstrap, propensity
+from sklearn_xc.metrics.bootstrap import bootstrap_ratio
+from sklearn_xc.metrics.by_name import METRICS, SUMS, WEIGHTED
+from sklearn_xc.metrics.check import as_array, check_y_true
+from sklearn_xc.metrics.hits import Hits, hits_of
+from sklearn_xc.metrics.scorers import AtKScorer, get_scorer
+
+_WHO = "compare_models"
+#: Training instances that the propensity formula needs at least.
+_LEAST_TRAINED = 3
+
+
+@dataclass(frozen=True, repr=False)
+class ModelComparison:
+    """What a second model gains over a first; made by :func:`compare_models`.
+
+    Each table is a dict of columns, ready for ``pandas.DataFrame``. Values and differences (second
+    model minus first, with the ends of their intervals) are fractions.
+
+    Attributes
+    ----------
+    names : tuple of two str
+        The names of the models.
+    n : int
+        Number of instances.
+    metrics : dict of str to ndarray
+        A row for each metric: ``metric``, ``a``, ``b``, ``difference``, ``low``, ``high``,
+        ``p_value``.
+    groups : dict of str to ndarray
+        Recall of the k best labels for groups of labels by training frequency: ``lower``,
+        ``upper``, ``n_labels`` and ``n_true`` that occur, ``a``, ``b``, ``difference``, ``low``,
+        ``high``, ``p_value``. Empty if no model has ``label_counts_``.
+    labels : dict of str to ndarray
+        The labels that occur, largest gains first: ``label``, ``n_train`` (-1 if unknown),
+        ``n_true``, ``found_a``, ``found_b``, ``p_value`` of a sign test on the instances where only
+        one model finds the label, and ``q_value``, the false discovery rate among all labels with a
+        p-value as small.
+    """
+
+    names: tuple[str, str]
+    n: int
+    metrics: dict[str, np.ndarray]
+    groups: dict[str, np.ndarray]
+    labels: dict[str, np.ndarray]
+
+    def __str__(self) -> str:
+        """Return metrics and groups as a text table, with * where the interval leaves out 0."""
+        a, b = self.names
+        head = f"{a[:12]:>14}{b[:12]:>14}{'difference':>12}  interval"
+        lines = [f"{a} against {b}, {self.n:,} instances", "", f"{'':16}{head}"]
+        lines += _lines(self.metrics["metric"], self.metrics)
+        if self.groups:
+            ranges = zip(self.groups["lower"], self.groups["upper"], strict=True)
+            lines += ["", f"{'trained on':16}{head}"]
+            lines += _lines([f"{low:,} to {high:,}" for low, high in ranges], self.groups)
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the differences of the metrics, with their intervals, in percentage points.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        ax = axes_for(ax, "ModelComparison.plot")
+        table = {name: 100 * self.metrics[name] for name in ("difference", "low", "high")}
+        ends = table["difference"] - table["low"], table["high"] - table["difference"]
+        places = np.arange(len(table["low"]))
+        ax.axvline(0, color="#808080", lw=1)
+        ax.errorbar(table["difference"], places, xerr=ends, fmt="o", color=COLOURS[0], capsize=3)
+        ax.set_yticks(places, self.metrics["metric"])
+        ax.invert_yaxis()
+        ax.set_xlabel(f"{self.names[1]} minus {self.names[0]} (percentage points)")
+        finish(ax)
+        return ax
+
+
+def _lines(first: Any, table: dict[str, np.ndarray]) -> list[str]:
+    lines = []
+    for at, name in enumerate(first):
+        a, b, difference, low, high = (
+            100 * table[column][at] for column in ("a", "b", "difference", "low", "high")
+        )
+        mark = "*" if low > 0 or high < 0 else " "
+        lines.append(
+            f"{name:16}{a:13.1f}%{b:13.1f}%{difference:+11.2f}{mark}  {low:+.2f} to {high:+.2f}"
+        )
+    return lines
+
+
+def compare_models(
+    model_a: Any,
+    model_b: Any,
+    X: Any,
+    y: Any,
+    *,
+    k: int = 5,
+    metrics: Any = None,
+    names: Any = ("A", "B"),
+    classes: Any = None,
+    n_groups: int = 5,
+    confidence: float = 0.95,
+    n_resamples: int = 9999,
+    random_state: Any = None,
+) -> ModelComparison:
+    """Return what the second model gains over the first and what it loses.
+
+    Both models are given the same instances, on which neither was trained. The tables tell which
+    metrics differ by more than luck, for which label frequencies, and which labels gain and lose.
+
+    Parameters
+    ----------
+    model_a, model_b : classifiers
+        Fitted: any that :func:`~sklearn_xc.topk` can query, including Pipelines and searches.
+        Their labels are matched by name; they may be in any order, and need not be the same.
+    X : object of n instances
+        Input for both models, such as texts.
+    y : {array-like, sparse matrix} of shape (n, n_labels) or (n,), or n lists of names
+        True labels, in a form that one of the models was fitted with. Names that neither model
+        knows count as missed by both.
+    k : int, default=5
+        Number of best labels of each instance to consider.
+    metrics : list of str, default=None
+        "P@k", "nDCG@k", "R@k", "PSP@k" or "PSnDCG@k" with a number for k. None takes P@1, P@k,
+        nDCG@k, R@k, and PSP@1 and PSP@k if a model has ``label_counts_``.
+    names : tuple of two str, default=("A", "B")
+        The names of the models.
+    classes : array-like of shape (n_labels,), default=None
+        Names of the columns of y if it is an indicator. None takes those of a data frame,
+        otherwise ``classes_`` of the models.
+    n_groups : int, default=5
+        Number of groups of labels by training frequency, each with about the same number of
+        training pairs.
+    confidence : float, default=0.95
+        Confidence level of all intervals, in (0, 1).
+    n_resamples : int, default=9999
+        Number of resamples of each bootstrap.
+    random_state : int, RandomState instance or None, default=None
+        Pass an int for reproducible resamples.
+
+    Returns
+    -------
+    ModelComparison
+        Tables ``metrics``, ``groups`` and ``labels``; it prints as text and has ``plot``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is invalid or labels cannot be matched by name; the message says what was
+        expected.
+
+    See Also
+    --------
+    sklearn_xc.metrics.paired_bootstrap : The interval of one metric.
+    MetricByFrequencyDisplay : A metric over label frequency, as a figure.
+
+    Notes
+    -----
+    Intervals and p-values are those of :func:`~sklearn_xc.metrics.paired_bootstrap`, which
+    resamples instances, with the models fixed. Each metric and group is tested by itself: of equal
+    models, one in twenty differs at a confidence of 0.95. Rates of false discoveries are those of
+    [1]_.
+
+    If both models have ``label_counts_``, the larger count of a label is its frequency.
+
+    References
+    ----------
+    .. [1] Y. Benjamini and Y. Hochberg, "Controlling the False Discovery Rate: a Practical and
+       Powerful Approach to Multiple Testing", J. R. Stat. Soc. B 57 (1), 1995.
+
+    Examples
+    --------
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.inspection import compare_models
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
+    ... )
+    >>> few, all_ = OvALinearXC().fit(X[:100], Y[:100]), OvALinearXC().fit(X[:400], Y[:400])
+    >>> found = compare_models(few, all_, X[400:], Y[400:], metrics=["P@1"], random_state=0)
+    >>> bool(found.metrics["low"][0] > 0)
+    True
+    """
+    k = check_count(k, f"{_WHO}: k")
+    n_groups = check_count(n_groups, f"{_WHO}: n_groups")
+    n_resamples = check_count(n_resamples, f"{_WHO}: n_resamples", least=100)
+    if not is_number(confidence) or not 0 < float(confidence) < 1:
+        raise ValueError(f"{_WHO}: confidence must be between 0 and 1. Got {confidence!r}.")
+    names = tuple(names) if isinstance(names, list | tuple) else ()
+    if len(set(names)) != 2 or not all(isinstance(one, str) and one for one in names):
+        raise ValueError(f"{_WHO}: names must be two different texts. Got {names!r}.")
+    scorers = _check_metrics(metrics, k)
+    check_sparse(X, "X", _WHO)
+    refuse_disguised(X, f"{_WHO}: X")
+    models = (model_a, model_b)
+    for name, model in zip(("model_a", "model_b"), models, strict=True):
+        if not hasattr(unwrap(model, None)[0], "classes_"):
+            raise TypeError(f"{_WHO}: {name} must be a fitted classifier, with classes_.")
+    Y, labels, n_known, places = _match_labels(models, y, classes)
+    n = Y.shape[0]
+    if num_samples(X) != n:
+        raise ValueError(f"{_WHO}: X must have {n} rows, as many as y. Got {num_samples(X)}.")
+    if not Y.nnz:
+        raise ValueError(f"{_WHO}: y must have true labels. Got none in {n} rows.")
+    deepest = max([k, *(scorer.ks[0] for scorer in scorers)])
+    ranked = []
+    for model, place in zip(models, places, strict=True):
+        best, _ = topk(model, X, deepest)
+        ranked.append(np.where(best >= 0, place[best], -1))
+    counts, n_trained = _training_counts(models, places, len(labels))
+    rng = np.random.default_rng(draw_seed(random_state))
+    settings = (n_resamples, float(confidence), rng)
+    weights = None
+    if counts is not None and n_trained >= _LEAST_TRAINED:
+        weights = propensity(counts[:n_known], n_trained)
+    rows = []
+    for scorer in scorers:
+        if scorer.metrics[0] not in WEIGHTED:
+            rows.append(_compare_metric(scorer, Y, ranked, None, settings))
+        elif weights is not None:
+            rows.append(_compare_metric(scorer, Y[:, :n_known], ranked, weights, settings))
+        elif metrics is not None:
+            raise ValueError(
+                f"{_WHO}: {scorer.names[0]} needs a model with label_counts_ and n_samples_fit_ of "
+                f"at least {_LEAST_TRAINED}. Got none."
+            )
+    true = check_y_true(Y)
+    hits = [hits_of(true, best[:, :k], k) for best in ranked]
+    found = tuple(_found(one) for one in hits)
+    columns = ("metric", "a", "b", "difference", "low", "high", "p_value")
+    return ModelComparison(
+        names=names,
+        n=n,
+        metrics=_table(columns, rows),
+        groups={} if counts is None else _compare_groups(true, counts, found, n_groups, settings),
+        labels=_compare_labels(true, labels, counts, found),
+    )
+
+
+def _check_metrics(metrics: Any, k: int) -> list[AtKScorer]:
+    """Return the scorers of the metrics' names, which must be sums over rows."""
+    if metrics is None:
+        ks = sorted({1, k})
+        metrics = [*(f"P@{one}" for one in ks), f"nDCG@{k}", f"R@{k}", *(f"PSP@{o}" for o in ks)]
+    scorers = []
+    for name in [metrics] if isinstance(metrics, str) else metrics:
+        try:
+            scorer = get_scorer(name)
+        except ValueError:
+            scorer = None
+        if not isinstance(scorer, AtKScorer) or scorer.metrics[0] not in SUMS:
+            raise ValueError(
+                f"{_WHO}: metrics must be names such as 'P@1', 'nDCG@5', 'R@5', 'PSP@5' and "
+                f"'PSnDCG@5'. Got {name!r}."
+            )
+        scorers.append(scorer)
+    if not scorers:
+        raise ValueError(f"{_WHO}: metrics must be at least one name. Got none.")
+    return scorers
+
+
+def _match_labels(
+    models: tuple[Any, Any], y: Any, classes: Any
+) -> tuple[sp.csr_array, list, int, list[np.ndarray]]:
+    """Match the labels of the models and of y by name.
+
+    Returns
+    -------
+    Y : csr_array of shape (n, n_labels)
+        The true labels.
+    labels : list of length n_labels
+        Names: those of the models and of the columns of y, then those that only y has.
+    n_known : int
+        Number of the former.
+    places : list of ndarray of int64
+        Columns in Y of the classes of each model.
+    """
+    own = [np.asarray(classes_of(model)).tolist() for model in models]
+    refuse_disguised(y, f"{_WHO}: y")
+    y = as_sequence(y)
+    is_table = sp.issparse(y) or frame_columns(y) is not None
+    rows = None
+    insides = [unwrap(model, None)[0] for model in models]
+    readers = [inside for inside in insides if getattr(inside, "binarizer_", None) is not None]
+    if not is_table and (are_name_lists(y) or (readers and len(np.shape(y)) == 1)):
+        separator = next((one.separator for one in readers if one.separator is not None), None)
+        rows = read_name_lists(y, separator, _WHO)
+    elif not is_table:
+        y = as_array(y, f"{_WHO}: y", "an indicator, one class per row, or lists of names")
+        if y.ndim == 2 and y.shape[1] == 1 and len(own[0]) > 1:
+            y = y[:, 0]
+        if y.ndim == 1:
+            rows = [[one] for one in y.tolist()]
+    columns = [] if rows is not None else _columns_of(y, own, classes)
+    at: dict[Any, int] = {}
+    for name in (*columns, *own[0], *own[1]):
+        at.setdefault(name, len(at))
+    n_known = len(at)
+    for name in (name for row in rows or () for name in row):
+        at.setdefault(name, len(at))
+    if len({isinstance(name, str) for name in at}) > 1:
+        raise ValueError(
+            f"{_WHO}: labels are matched by name, which must be all texts or all numbers. Got "
+            f"{own[0][:1]} in model_a, {own[1][:1]} in model_b and {list(at)[-1:]} in y: fit with "
+            "label_names, or pass y as an indicator with classes, the names of its columns."
+        )
+    if rows is not None:
+        indices = np.array([at[name] for row in rows for name in row], np.int64)
+        indptr = np.cumsum([0, *map(len, rows)])
+    else:
+        true = check_y_true(y)
+        indices, indptr = true.columns, np.cumsum([0, *true.counts])
+    ones = np.ones(len(indices), np.int8)
+    Y = sp.csr_array((ones, indices, indptr), shape=(len(indptr) - 1, len(at)))
+    return Y, list(at), n_known, [np.array([at[name] for name in each]) for each in own]
+
+
+def _columns_of(y: Any, own: list[list], classes: Any) -> list:
+    """Return the names of the columns of an indicator."""
+    names = column_names(y) if classes is None else classes
+    n_columns = y.shape[1]
+    if names is not None:
+        return check_label_names(names, n_columns, f"{_WHO}: classes").tolist()
+    for name, each in zip(("model_a", "model_b"), own, strict=True):
+        if each != own[0] or len(each) != n_columns:
+            raise ValueError(
+                f"{_WHO}: without classes, y must have a column for each of the same labels of "
+                f"both models. Got {n_columns} columns, and {len(each)} labels of {name} that "
+                f"begin with {each[:3]}. Pass classes, the names of y's columns."
+            )
+    return own[0]
+
+
+def _training_counts(
+    models: tuple[Any, Any], places: list[np.ndarray], n_labels: int
+) -> tuple[np.ndarray | None, int]:
+    """Return the larger training count of each label, and the larger number of instances."""
+    counts, n_trained = None, 0
+    for model, place in zip(models, places, strict=True):
+        inside = unwrap(model, None)[0]
+        own = getattr(inside, "label_counts_", None)
+        if own is not None and len(own) == len(place):
+            counts = np.zeros(n_labels, np.int64) if counts is None else counts
+            counts[place] = np.maximum(counts[place], np.asarray(own).astype(np.int64))
+            n_trained = max(n_trained, getattr(inside, "n_samples_fit_", 0))
+    return counts, n_trained
+
+
+def _compare_metric(
+    scorer: AtKScorer, Y: sp.csr_array, ranked: list[np.ndarray], weights: Any, settings: tuple
+) -> tuple:
+    """Return name, both values, difference, interval and p-value of a metric."""
+    (metric,), (k,) = scorer.metrics, scorer.ks
+    arguments = () if weights is None else (weights,)
+    true = check_y_true(Y)
+    a, b = (
+        float(METRICS[metric].of_hits(hits_of(true, best, k), (k,), None, *arguments)[0])
+        for best in ranked
+    )
+    n_resamples, confidence, rng = settings
+    found = paired_bootstrap(
+        Y,
+        *ranked,
+        metric=scorer.names[0],
+        propensities=weights,
+        n_resamples=n_resamples,
+        confidence=confidence,
+        random_state=int(rng.integers(2**31)),
+    )
+    return (scorer.names[0], a, b, *found[:4])
+
+
+def _found(hits: Hits) -> np.ndarray:
+    """Return which of the true pairs are among the k best labels."""
+    true = hits.true
+    width = 1 + int(true.columns.max(initial=0))
+    rows, ranks = np.nonzero(hits.hit)
+    keys = true.rows * width + true.columns
+    return np.isin(keys, rows * width + hits.positions[rows, ranks], assume_unique=True)
+
+
+def _compare_groups(
+    true: Any, counts: np.ndarray, found: tuple, n_groups: int, settings: tuple
+) -> dict[str, np.ndarray]:
+    """Return the recall of both models for groups of labels by frequency."""
+    group = np.where(counts > 0, 1 + group_of(counts, frequency_edges(counts, n_groups)), 0)
+    n, of_pair = len(true.counts), group[true.columns]
+    rows = []
+    for number in np.unique(of_pair).tolist():
+        here = of_pair == number
+        a, b = (np.bincount(true.rows[here], each[here], n) for each in found)
+        by = np.bincount(true.rows[here], minlength=n).astype(np.float64)
+        total, members = by.sum(), counts[group == number]
+        gained = bootstrap_ratio(b - a, by, *settings)
+        sizes = len(np.unique(true.columns[here])), int(total)
+        rows.append(
+            (members.min(), members.max(), *sizes, a.sum() / total, b.sum() / total, *gained)
+        )
+    columns = ("lower", "upper", "n_labels", "n_true", "a", "b", "difference", "low", "high")
+    return _table((*columns, "p_value"), rows)
+
+
+def _compare_labels(
+    true: Any, labels: list, counts: np.ndarray | None, found: tuple
+) -> dict[str, np.ndarray]:
+    """Return how often each label that occurs is found by both models, largest gains first."""
+    a, b = found
+
+    def count(which: np.ndarray) -> np.ndarray:
+        return np.bincount(true.columns[which], minlength=len(labels))
+
+    only_a, only_b = count(a & ~b), count(b & ~a)
+    p_value = np.minimum(1.0, 2 * binom.cdf(np.minimum(only_a, only_b), only_a + only_b, 0.5))
+    n_true = count(np.ones(len(true.columns), bool))
+    order = np.lexsort((p_value, only_a - only_b))
+    order = order[n_true[order] > 0]
+    names = np.empty(len(labels), object)
+    names[:] = labels
+    return {
+        "label": names[order],
+        "n_train": np.full(len(order), -1) if counts is None else counts[order],
+        "n_true": n_true[order],
+        "found_a": count(a)[order],
+        "found_b": count(b)[order],
+        "p_value": p_value[order],
+        "q_value": false_discovery_rates(p_value[order]),
+    }
+
+
+def false_discovery_rates(p_values: np.ndarray) -> np.ndarray:
+    """Return Benjamini-Hochberg rates; labels with a p-value of 1 do not count as tests."""
+    rates = np.ones(len(p_values))
+    tested = np.flatnonzero(p_values < 1)
+    order = tested[np.argsort(p_values[tested], kind="stable")]
+    of_rank = p_values[order] * len(order) / np.arange(1, len(order) + 1)
+    rates[order] = np.minimum(1.0, np.minimum.accumulate(of_rank[::-1])[::-1])
+    return rates
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple]) -> dict[str, np.ndarray]:
+    return {
+        name: np.array(values)
+        for name, values in zip(columns, zip(*rows, strict=True), strict=True)
+    }
