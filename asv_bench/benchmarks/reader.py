@@ -9,7 +9,7 @@ from sklearn_xc.datasets import dump_xmc_file, load_text_dataset, load_xmc_file
 from ._common import made_data, small_data, tate_texts
 
 PLAIN, GZIP = "made.txt", "made.txt.gz"
-FORMATS = ("tsv", "text_labels", "fasttext")
+FORMATS = ("tsv", "fasttext")
 
 
 class Reader:
@@ -75,7 +75,6 @@ class Texts:
             labels = [str(label) for label in Y[[row]].indices]
             words = " ".join(text.split())
             lines["tsv"].append(f"{row}\t{words}\t{' '.join(labels)}\n")
-            lines["text_labels"].append(f"{words}\t{' '.join(labels)}\n")
             lines["fasttext"].append(" ".join([*(f"__label__{n}" for n in labels), words]) + "\n")
         lines["tsv"].insert(0, "id\ttext\tlabels\n")
         for name in FORMATS:

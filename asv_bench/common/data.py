@@ -20,7 +20,6 @@ from sklearn_xc.datasets import (
     load_tate_subjects,
     load_text_dataset,
     load_xmc_file,
-    load_xmc_files,
 )
 from sklearn_xc.datasets._files import open_source
 
@@ -240,11 +239,8 @@ def _load_repository_set(name: str, data: Any, dtype: Any) -> SplitSet:
 
 
 def _read_repository_files(name: str, paths: Sequence[Path], dtype: Any) -> SplitSet:
-    train, test = paths
-    files = load_xmc_files(train, test, dtype=dtype)
-    return SplitSet(
-        name, normalize(files.X_train), files.Y_train, normalize(files.X_test), files.Y_test
-    )
+    (X, Y), (X_test, Y_test) = (load_xmc_file(path, dtype=dtype) for path in paths)
+    return SplitSet(name, normalize(X), Y, normalize(X_test), Y_test)
 
 
 def _load_tate(name: str, data: Any, dtype: Any) -> SplitSet:

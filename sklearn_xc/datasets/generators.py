@@ -11,11 +11,11 @@ from sklearn_xc.datasets._check import MAX_SIZE, check_float_dtype
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.row_ranges import cut_rows
 
-__all__ = ["make_hierarchical_classes", "make_xc_classification"]
-
 _BLOCK_DRAWS = 4_000_000  # blocks of rows have fewer; bounds the memory, and is part of the result
-_LARGE_BYTES = 2**28  # less is made without a look at the memory that is left
+_LARGE_BYTES = 2**28  # from which the free memory is checked
 _MAX_ROUNDS = 25
+_LABEL_EXPONENT = 0.9  # the label of rank r is drawn with a probability ~ r ** -0.9
+_SIGNATURE = 8  # signature features of each label
 _PROBES = 1000  # instances that the noise of hierarchical classes is set by
 _PROBED_CLASSES, _BLOCK_ROWS = 8192, 65_536  # scored, and made, at a time
 _ZIPF_SHIFT = 2.7  # Mandelbrot's offset: the most frequent words are less far apart than 1 / rank
@@ -28,9 +28,6 @@ def make_xc_classification(
     *,
     nnz_per_row: float = 50,
     labels_per_row: float = 3.0,
-    label_exponent: float = 0.9,
-    feature_exponent: float = 1.0,
-    n_signature_features: int = 8,
     signature_share: float = 0.2,
     missing_rate: float = 0.0,
     dtype: Any = np.float32,
@@ -55,13 +52,6 @@ def make_xc_classification(
     labels_per_row : float, default=3.0
         Mean number of labels per row before `missing_rate`, from 1 to `n_labels`; a row has one
         label plus a Poisson number.
-    label_exponent : float, default=0.9
-        The label of rank r, from 1, is drawn with a probability proportional to
-        ``r ** -label_exponent``. 0 makes all labels equally frequent.
-    feature_exponent : float, default=1.0
-        The same for features that carry no information, with ``r + 2.7`` instead of r.
-    n_signature_features : int, default=8
-        Number of signature features per label, drawn uniformly from all features.
     signature_share : float, default=0.2
         Probability that a word comes from a signature, from 0 (labels cannot be predicted) to 1.
     missing_rate : float, default=0.0
@@ -83,7 +73,7 @@ def make_xc_classification(
     data : Bunch
         Only if `return_X_y` is False: ``X``, ``Y``, ``label_probabilities`` (float64 array of
         shape (n_labels,)) and ``signatures`` (int32 array of shape (n_labels,
-        n_signature_features), the signature features of each label).
+        8), the signature features of each label).
 
     Raises
     ------
@@ -113,33 +103,25 @@ def make_xc_classification(
     n_samples = check_count(n_samples, f"{who}: n_samples", 1, MAX_SIZE)
     n_features = check_count(n_features, f"{who}: n_features", 1, MAX_SIZE)
     n_labels = check_count(n_labels, f"{who}: n_labels", 1, MAX_SIZE)
-    n_signature_features = check_count(
-        n_signature_features, f"{who}: n_signature_features", 1, MAX_SIZE
-    )
     _check_ranges(
         who,
         nnz_per_row=(nnz_per_row, 1, n_features),
         labels_per_row=(labels_per_row, 1, n_labels),
-        label_exponent=(label_exponent, 0, 10),
-        feature_exponent=(feature_exponent, 0, 10),
         signature_share=(signature_share, 0, 1),
         missing_rate=(missing_rate, 0, 1),
     )
     dtype = check_float_dtype(dtype, f"{who}: dtype")
     n_pairs = int(n_samples * nnz_per_row)
     _require(8 * n_pairs, who, f"{n_pairs:,} features of {n_samples:,} rows")
-    _require(
-        4 * n_labels * n_signature_features, who,
-        f"{n_signature_features:,} signature features of {n_labels:,} labels",
-    )  # fmt: skip
+    _require(4 * n_labels * _SIGNATURE, who, f"signature features of {n_labels:,} labels")
     rng = check_random_state(random_state)
 
     # 1. The two laws, and what the labels look like.
     label_ids = rng.permutation(n_labels)
-    label_cdf = _cumulative_power_law(n_labels, label_exponent, 0.0)
+    label_cdf = _cumulative_power_law(n_labels, _LABEL_EXPONENT, 0.0)
     feature_ids = rng.permutation(n_features)
-    feature_cdf = _cumulative_power_law(n_features, feature_exponent, _ZIPF_SHIFT)
-    signatures = rng.randint(n_features, size=(n_labels, n_signature_features), dtype=np.int32)
+    feature_cdf = _cumulative_power_law(n_features, 1.0, _ZIPF_SHIFT)
+    signatures = rng.randint(n_features, size=(n_labels, _SIGNATURE), dtype=np.int32)
 
     # 2. How many labels and features each row has.
     n_row_labels = np.minimum(1 + rng.poisson(labels_per_row - 1, n_samples), n_labels)
@@ -148,13 +130,10 @@ def make_xc_classification(
     # 3. The rows, block by block, and counts to tf-idf.
     n_draws = np.concatenate([[0], np.cumsum(n_row_features + n_row_labels)])
     words = _Words(rng, feature_ids, feature_cdf, signatures, signature_share)
-    parts = [
-        _draw_rows(
-            words, n_row_labels[first:last], n_row_features[first:last], label_ids, label_cdf,
-            missing_rate,
-        )
-        for first, last in cut_rows(n_draws, _BLOCK_DRAWS - 1)
-    ]  # fmt: skip
+    parts = []
+    for first, last in cut_rows(n_draws, _BLOCK_DRAWS - 1):
+        counts = n_row_labels[first:last], n_row_features[first:last]
+        parts.append(_draw_rows(words, *counts, label_ids, label_cdf, missing_rate))
     row_nnz, features, counts, row_labels, labels = map(np.concatenate, zip(*parts, strict=True))
     del parts
     X = _tf_idf(row_nnz, features, counts, n_features, dtype)
@@ -202,9 +181,13 @@ class _Words(NamedTuple):
 
 
 def _draw_rows(
-    words: _Words, n_row_labels: np.ndarray, n_row_features: np.ndarray, label_ids: np.ndarray,
-    label_cdf: np.ndarray, missing_rate: float,
-) -> tuple[np.ndarray, ...]:  # fmt: skip
+    words: _Words,
+    n_row_labels: np.ndarray,
+    n_row_features: np.ndarray,
+    label_ids: np.ndarray,
+    label_cdf: np.ndarray,
+    missing_rate: float,
+) -> tuple[np.ndarray, ...]:
     """Return row lengths, features and counts of some rows, then row lengths and labels."""
     rng, n = words.rng, len(n_row_labels)
     n_labels, n_features = len(label_ids), len(words.feature_ids)
@@ -327,10 +310,8 @@ def make_hierarchical_classes(
     if not is_number(accuracy) or not 0 < accuracy < 1:
         raise ValueError(f"{who}: accuracy must be a number between 0 and 1. Got {accuracy!r}.")
     n_classes = branching ** min(n_levels, 64)  # at least 2**64 where it is cut
-    _require(
-        4 * dim * (n_classes * (2 + n_per_class) + n_test), who,
-        f"{n_per_class} instances of each of {branching}**{n_levels} classes, {dim} features",
-    )  # fmt: skip
+    what = f"{n_per_class} instances of each of {branching}**{n_levels} classes, {dim} features"
+    _require(4 * dim * (n_classes * (2 + n_per_class) + n_test), who, what)
     seed = check_random_state(random_state).randint(2**31 - 1)
     rng = np.random.default_rng(seed)  # which draws float32
     centers, leaves = _draw_centers(n_levels, branching, dim, float(ratio), rng)
@@ -338,10 +319,14 @@ def make_hierarchical_classes(
     y_train = rng.permutation(np.tile(np.arange(len(centers)), n_per_class))
     y_test = rng.integers(0, len(centers), n_test)
     return Bunch(
-        X_train=_scatter(centers, y_train, noise, rng), y_train=y_train,
-        X_test=_scatter(centers, y_test, noise, rng), y_test=y_test,
-        centers=centers, leaves=leaves, noise=noise,
-    )  # fmt: skip
+        X_train=_scatter(centers, y_train, noise, rng),
+        y_train=y_train,
+        X_test=_scatter(centers, y_test, noise, rng),
+        y_test=y_test,
+        centers=centers,
+        leaves=leaves,
+        noise=noise,
+    )
 
 
 def _require(n_bytes: int, who: str, what: str) -> None:

@@ -10,8 +10,6 @@ from sklearn.utils import Bunch
 from sklearn_xc.datasets._files import open_source
 from sklearn_xc.datasets.text import load_text_dataset
 
-__all__ = ["load_tate_subjects"]
-
 _DATA = Path(__file__).parent / "data"
 _TEXT = ["title", "artist", "medium", "classification", "date", "group"]
 

@@ -16,13 +16,9 @@ from sklearn_xc.datasets._check import MAX_SIZE
 from sklearn_xc.datasets._files import Source, open_source
 from sklearn_xc.exceptions import DataFormatError
 
-__all__ = ["load_text_dataset"]
-
-_FORMATS = ("auto", "tsv", "text_labels", "fasttext")
+_FORMATS = ("auto", "tsv", "fasttext")
 _NUMBERS = re.compile(r"[0-9 ]*")
 _LABEL_WORD = re.compile(r"(?<![^ \t])__label__([^ \t]*)[ \t]*")
-#: So many rows one after the other with neither text nor label are a damaged file, or a bomb.
-_MAX_EMPTY_ROWS = 1 << 20
 
 
 def load_text_dataset(
@@ -37,14 +33,12 @@ def load_text_dataset(
 ) -> Bunch:
     r"""Read texts and their labels from a plain, gzip or xz file.
 
-    Three layouts are supported. Only a newline ends a line and only a TAB ends a field; quotes are
+    Two layouts are supported. Only a newline ends a line and only a TAB ends a field; quotes are
     ordinary characters; the text is UTF-8.
 
     ``"tsv"``
         A line of column names, then one row per line. One column holds the labels as
         space-separated numbers, counted from zero.
-    ``"text_labels"``
-        No column names; each line is the text, a TAB and the space-separated label numbers.
     ``"fasttext"``
         Each word ``__label__name`` of a line is a label; the other words are the text.
 
@@ -52,7 +46,7 @@ def load_text_dataset(
     ----------
     path : str or path-like
         The file.
-    format : {"auto", "tsv", "text_labels", "fasttext"}, default="auto"
+    format : {"auto", "tsv", "fasttext"}, default="auto"
         The layout; ``"auto"`` infers it from the first line.
     text_columns : str or sequence of str, default=None
         Columns of a ``"tsv"`` file whose fields, joined, are the text. The default takes all
@@ -129,12 +123,12 @@ def load_text_dataset(
             first = next(iter(lines), None)
             format = _tell_format(source, first, label_column)
             lines = chain([first], lines) if first is not None else lines
-        if format != "tsv" and text_columns is not None:
-            raise ValueError(
-                f"load_text_dataset: {source.path} has the layout {format!r}, which has no "
-                f"columns; leave out text_columns={text_columns!r}."
-            )
         if format == "fasttext":
+            if text_columns is not None:
+                raise ValueError(
+                    f"load_text_dataset: {source.path} has the layout 'fasttext', which has no "
+                    f"columns; leave out text_columns={text_columns!r}."
+                )
             if n_labels is not None and names is None:
                 raise ValueError(
                     "load_text_dataset: a 'fasttext' file has label names, not numbers; pass "
@@ -142,12 +136,10 @@ def load_text_dataset(
                 )
             rows, names = _read_fasttext(source, lines, names)
             n_labels = len(names)
-        elif format == "tsv":
+        else:
             rows, text_columns = _read_tsv(
                 source, lines, text_columns, label_column, separator, n_labels
             )
-        else:
-            rows = _read_text_labels(source, lines, n_labels)
     return Bunch(
         data=rows.texts,
         target=rows.to_csr(n_labels),
@@ -210,13 +202,11 @@ def _tell_format(source: Source, line: str | None, label_column: str) -> str:
         return "fasttext"
     if label_column in fields:
         return "tsv"
-    if len(fields) == 2 and _NUMBERS.fullmatch(fields[1]):
-        return "text_labels"
     raise source.error(
         1,
         line,
-        f"cannot tell the layout from the first line: expected column names with {label_column!r}, "
-        "a text with TAB and label numbers, or '__label__' words. Pass format, or label_column.",
+        f"cannot tell the layout from the first line: expected column names with {label_column!r} "
+        "or '__label__' words. Pass format, or label_column.",
     )
 
 
@@ -226,7 +216,6 @@ class _Rows:
     def __init__(self, source: Source) -> None:
         self.texts: list[str] = []
         self._source = source
-        self._n_empty = 0  # since the last row that was not
         self._indptr = array("q", [0])
         self._indices = array("i")
 
@@ -237,16 +226,6 @@ class _Rows:
                 t for t, label in zip(tokens, labels, strict=True) if labels.count(label) > 1
             )
             raise self._error(token, "this label stands twice in the row, expected it once.")
-        if labels or text.strip():
-            self._n_empty = 0
-        else:
-            self._n_empty += 1
-            if self._n_empty > _MAX_EMPTY_ROWS:
-                raise self._error(
-                    text,
-                    f"expected text or labels; over {_MAX_EMPTY_ROWS:,} rows one after the other "
-                    "have neither.",
-                )
         self.texts.append(text)
         self._indices.extend(distinct)
         self._indptr.append(len(self._indices))
@@ -328,21 +307,6 @@ def _read_tsv(
 def _is_no_text(column: str) -> bool:
     word = re.split(r"[^a-z]", column.lower())[-1]
     return word in ("id", "labels")
-
-
-def _read_text_labels(source: Source, lines: Iterable[str], n_labels: int | None) -> _Rows:
-    rows = _Rows(source)
-    for line in lines:
-        fields = line.split("\t", 2)
-        if len(fields) != 2:
-            n_tabs = line.count("\t")
-            raise source.error(
-                source.line,
-                line,
-                f"expected one TAB, between text and label numbers, found {n_tabs}.",
-            )
-        rows.add_numbers(fields[0], fields[1], n_labels)
-    return rows
 
 
 def _read_fasttext(

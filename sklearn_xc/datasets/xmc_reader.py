@@ -13,14 +13,11 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.utils import Bunch
 
 from sklearn_xc.datasets._check import check_float_dtype
 from sklearn_xc.datasets._files import Source, open_source
 from sklearn_xc.exceptions import DataFormatError
 from sklearn_xc.parallel.memory import require_bytes
-
-__all__ = ["load_xmc_file", "load_xmc_files"]
 
 _CHUNK_BYTES = 1 << 20
 _LARGE_BYTES = 1 << 26  # smaller arrays grow without a look at the memory that is left
@@ -96,53 +93,6 @@ def load_xmc_file(path: str | os.PathLike[str], *, dtype: Any = np.float32) -> t
     dtype = check_float_dtype(dtype, "load_xmc_file: dtype")
     with open_source(path) as source:
         return _read(source, dtype)
-
-
-def load_xmc_files(
-    train: str | os.PathLike[str], test: str | os.PathLike[str], *, dtype: Any = np.float32
-) -> Bunch:
-    r"""Read a training and a test file that share their features and labels.
-
-    Parameters
-    ----------
-    train, test : str or path-like
-        The two files; see :func:`load_xmc_file`.
-    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
-        Type of the feature values.
-
-    Returns
-    -------
-    data : Bunch
-        Holds the matrices ``X_train``, ``Y_train``, ``X_test`` and ``Y_test``.
-
-    Raises
-    ------
-    DataFormatError
-        If a file breaks the format, or if the headers disagree on the number of features or
-        labels.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from sklearn_xc.datasets import load_xmc_files
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     train, test = pathlib.Path(folder, "train.txt"), pathlib.Path(folder, "test.txt")
-    ...     _ = train.write_text("2 4 3\n0,2 1:0.5 3:2\n1 0:1\n")
-    ...     _ = test.write_text("1 4 3\n2 3:1\n")
-    ...     data = load_xmc_files(train, test)
-    >>> data.X_train.shape, data.Y_test.shape
-    ((2, 4), (1, 3))
-    """
-    X_train, Y_train = load_xmc_file(train, dtype=dtype)
-    X_test, Y_test = load_xmc_file(test, dtype=dtype)
-    for what, of_train, of_test in (("features", X_train, X_test), ("labels", Y_train, Y_test)):
-        if of_train.shape[1] != of_test.shape[1]:
-            raise DataFormatError(
-                f"{os.fspath(train)} has {of_train.shape[1]} {what}, {os.fspath(test)} has "
-                f"{of_test.shape[1]} {what}: the headers of two files that belong together must "
-                "agree."
-            )
-    return Bunch(X_train=X_train, Y_train=Y_train, X_test=X_test, Y_test=Y_test)
 
 
 def _read(source: Source, dtype: Any) -> tuple[Any, Any]:

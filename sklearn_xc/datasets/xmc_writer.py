@@ -11,8 +11,6 @@ from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.metrics.check import as_array, canonical_csr
 from sklearn_xc.parallel.row_ranges import cut_rows
 
-__all__ = ["dump_xmc_file"]
-
 _MAX_INDEX = 2**31 - 1
 _BLOCK_PAIRS = 1 << 18
 _POWERS = 10.0 ** np.arange(23)

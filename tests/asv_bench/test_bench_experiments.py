@@ -22,7 +22,7 @@ from asv_bench.one_vs_all import (
     optimum,
 )
 from sklearn_xc import OvALinearXC
-from sklearn_xc.datasets import dump_xmc_file, load_xmc_files, make_xc_classification
+from sklearn_xc.datasets import dump_xmc_file, load_xmc_file, make_xc_classification
 from sklearn_xc.initialisers import INITIALISERS
 from sklearn_xc.metrics import precision_at_k
 
@@ -354,12 +354,14 @@ def test_accuracy_stands_beside_the_reference(made_data, capsys):
 def test_precision_is_that_of_the_estimator(made_data):
     row, _ = accuracy.main(made_data, sets=("bibtex",), dtype="float32")
     folder = made_data / "bibtex"
-    data = load_xmc_files(folder / "bibtex_train.txt.gz", folder / "bibtex_test.txt.gz")
-    model = OvALinearXC(C=1.0).fit(normalize(data.X_train), data.Y_train)
-    ranked = model.predict_topk(normalize(data.X_test), 5)
+    (X, Y), (X_test, Y_test) = (
+        load_xmc_file(folder / f"bibtex_{part}.txt.gz") for part in ("train", "test")
+    )
+    model = OvALinearXC(C=1.0).fit(normalize(X), Y)
+    ranked = model.predict_topk(normalize(X_test), 5)
     np.testing.assert_allclose(
         [row["P@1"], row["P@3"], row["P@5"]],
-        100 * precision_at_k(data.Y_test, ranked, (1, 3, 5)),
+        100 * precision_at_k(Y_test, ranked, (1, 3, 5)),
     )
 
 

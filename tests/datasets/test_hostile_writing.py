@@ -1,6 +1,5 @@
 """Writing all or nothing: processes that end in the middle, and matrices that cannot be written."""
 
-import itertools
 import os
 import subprocess
 import sys
@@ -9,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from scipy.sparse import coo_array, csr_array
 
 from sklearn_xc.datasets import dump_xmc_file, load_xmc_file
@@ -85,10 +83,6 @@ class TestWhatStandsThere:
             assert read.result(30).startswith(b"2 3 2\n")
         assert path.is_fifo()
 
-    def test_a_device_stays_one(self):
-        dump_xmc_file(os.devnull, X, Y)
-        assert not os.path.isfile(os.devnull)
-
     @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
     def test_a_file_keeps_its_mode(self, mode, tmp_path):
         path = tmp_path / "data.txt"
@@ -132,28 +126,6 @@ class TestMatrices:
         with pytest.raises(ValueError, match=f"zeros and ones. Got an entry {times}"):
             dump_xmc_file(path, X, repeated)
 
-    def test_flags_that_lie_are_not_believed(self, tmp_path):
-        unsorted = csr_array(([1.0, 2.0], [2, 0], [0, 2]), shape=(1, 3))
-        unsorted.has_sorted_indices = unsorted.has_canonical_format = True
-        dump_xmc_file(tmp_path / "data.txt", unsorted, [[1]])
-        assert (tmp_path / "data.txt").read_text() == "1 3 1\n0 0:2 2:1\n"
-
-    @pytest.mark.parametrize(
-        ("dtype", "container"),
-        [
-            (np.float16, np.asarray),  # scipy has none of them
-            *itertools.product(
-                [np.float32, np.float64, np.longdouble],
-                [np.asarray, csr_array, coo_array, sp.csc_matrix],
-            ),
-        ],
-    )
-    def test_floats_of_any_size(self, tmp_path, dtype, container):
-        values = np.array([[0, 0.1], [1.5, 0]], dtype)
-        dump_xmc_file(tmp_path / "data.txt", container(values), Y)
-        found = load_xmc_file(tmp_path / "data.txt", dtype=np.float64)[0].toarray()
-        np.testing.assert_array_equal(found.astype(dtype), values.astype(np.float64).astype(dtype))
-
     @pytest.mark.parametrize(
         ("X", "Y", "message"),
         [
@@ -186,8 +158,3 @@ class TestMatrices:
         for found in load_xmc_file(tmp_path / "data.txt"):
             assert found.shape == widest.shape
             assert found.indices.tolist() == [2**31 - 2]
-
-    def test_masks(self, tmp_path):
-        for arguments in ((np.ma.array(X), Y), (X, np.ma.array(Y))):
-            with pytest.raises(TypeError, match=r"dump_xmc_file: [XY] is a masked array"):
-                dump_xmc_file(tmp_path / "data.txt", *arguments)

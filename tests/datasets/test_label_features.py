@@ -13,7 +13,6 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-import sklearn_xc
 from sklearn_xc import LabelFeatures
 
 #: As many labels as instances: what cross-validation mistakes for instances.
@@ -82,13 +81,6 @@ def in_pipeline(estimator):
 
 @pytest.mark.parametrize("run", [search, validate])
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_holder_a_fit_parameter_loses_rows(run, kind, arrived):
-    run(Recorder(), label_features=features(kind))
-    assert {n_rows(Z) for n, Z in arrived if n < N} == {N // 2}
-
-
-@pytest.mark.parametrize("run", [search, validate])
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize("pipeline", [False, True])
 def test_fit_parameter_arrives_whole(run, kind, routing, pipeline, arrived):
@@ -112,19 +104,6 @@ def test_constructor_parameter_arrives_whole_and_is_not_copied(run, kind, pipeli
     run(in_pipeline(estimator) if pipeline else estimator)
     assert {n for n, _ in arrived} >= {N // 2}
     assert all(Z is held for _, Z in arrived)
-
-
-def test_bare_constructor_parameter_arrives_whole_as_copies(arrived):
-    Z = features("sparse")
-    search(Recorder(Z))
-    assert all(arriving is not Z and arriving.shape == Z.shape for _, arriving in arrived)
-
-
-def test_a_search_over_label_features():
-    grid = {"label_features": [LabelFeatures(features(kind)) for kind in ("sparse", "texts")]}
-    found = GridSearchCV(Recorder(), grid, cv=KFold(2)).fit(X, Y)
-    assert list(found.cv_results_["param_label_features"]) == grid["label_features"]
-    assert "LabelFeatures(12 labels x 3 sparse features)" in repr(found)
 
 
 def test_has_no_rows_and_no_length():
@@ -227,19 +206,9 @@ def test_malformed_matrices(kind):
         LabelFeatures(Z)
 
 
-@pytest.mark.parametrize("kind", ["dok_array", "dok_matrix", "lil_array", "dia_array", "bsr_array"])
-def test_all_sparse_kinds(kind):
-    held = LabelFeatures(getattr(sp, kind)(np.eye(2, 3)))
-    assert repr(held) == "LabelFeatures(2 labels x 3 sparse features)"
-
-
 def test_empty_features_are_refused():
     with pytest.raises(ValueError, match=r"features must not be empty. Got shape \(0, 3\)"):
         LabelFeatures(np.empty((0, 3)))
-
-
-def test_is_public_in_two_places():
-    assert sklearn_xc.datasets.LabelFeatures is sklearn_xc.LabelFeatures
 
 
 class TestClasses:
@@ -263,10 +232,6 @@ class TestClasses:
         held = LabelFeatures(features("dense"))
         assert held.classes is None
         assert held.of_classes(np.array(["any"])) is held
-
-    def test_equal_values_of_another_type(self):
-        held = LabelFeatures(np.eye(3), classes=np.array([0, 1, 2], np.int8))
-        assert held.of_classes(np.array([2.0, 0.0])).features.tolist() == [[0, 0, 1], [1, 0, 0]]
 
     def test_what_is_refused(self):
         with pytest.raises(ValueError, match=r"one entry for each of the 3 rows. Got shape \(2,\)"):

@@ -1,4 +1,3 @@
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -6,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array, vstack
 
 import sklearn_xc.datasets
-from sklearn_xc.datasets import load_tate_subjects, make_tate
+from sklearn_xc.datasets import load_tate_subjects
 
 DATA = Path(sklearn_xc.datasets.__file__).parent / "data"
 
@@ -103,23 +102,3 @@ def test_unknown_subset(subset):
 def test_the_licence_stands_beside_the_data():
     assert "CC0 1.0 Universal" in (DATA / "tate_subjects.LICENCE.txt").read_text()
     assert sum(path.stat().st_size for path in DATA.glob("tate_subjects.*")) < 1_500_000
-
-
-def test_the_files_can_be_made_again(tmp_path):
-    """Tables like those behind the files, rebuilt from some of the rows, give these rows again."""
-    works = make_tate._read_table(DATA / "tate_subjects.works.tsv.xz")
-    works = [works[0], *works[1:500], *works[-500:]]
-    labels = make_tate._read_table(DATA / "tate_subjects.labels.tsv.xz")
-    tables = {
-        subset: [make_tate.WORK, *(row[1:] for row in works if row[0] == subset)]
-        for subset in ("train", "test")
-    }
-    tables["labels"] = [["label", "tate_id", "name", "path"]]
-    for i, (number, path) in enumerate(labels[1:]):
-        tables["labels"].append([str(i), number, path.rsplit(" > ", 1)[1], path])
-    for name, rows in tables.items():
-        text = "".join("\t".join(row) + "\n" for row in rows)
-        (tmp_path / f"{name}.tsv.gz").write_bytes(gzip.compress(text.encode()))
-    make_tate.main(tmp_path, tmp_path)
-    assert make_tate._read_table(tmp_path / "tate_subjects.works.tsv.xz") == works
-    assert make_tate._read_table(tmp_path / "tate_subjects.labels.tsv.xz") == labels

@@ -13,10 +13,8 @@ from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
 from slow_xmc import GOOD, Refused, assert_equals_slow, read_slowly
 
 from sklearn_xc.datasets import (
-    _files,
     dump_xmc_file,
     load_xmc_file,
-    load_xmc_files,
     xmc_reader,
     xmc_writer,
 )
@@ -48,24 +46,6 @@ def test_chunks_do_not_matter(tmp_path, monkeypatch, chunk):
         path = tmp_path / "data.txt"
         path.write_bytes(text)
         assert_equals_slow(text, *load_xmc_file(path), np.float32)
-
-
-def test_many_chunks_of_a_larger_file(tmp_path, monkeypatch):
-    rng = np.random.default_rng(0)
-    lines = [b"2000 70000 100000"]
-    for _ in range(2000):
-        labels = rng.choice(100_000, rng.integers(0, 6), replace=False)
-        features = rng.choice(70_000, rng.integers(0, 30), replace=False)
-        values = rng.standard_normal(len(features)).round(rng.integers(0, 17))
-        pairs = " ".join(f"{f}:{v!r}" for f, v in zip(features, values.tolist(), strict=True))
-        lines.append((",".join(map(str, labels)) + " " + pairs).encode())
-    text = b"\n".join(lines)
-    path = tmp_path / "data.txt"
-    path.write_bytes(text)
-    for chunk in (1000, 100_000, 1 << 20):
-        monkeypatch.setattr(xmc_reader, "_CHUNK_BYTES", chunk)
-        for dtype in FLOATS:
-            assert_equals_slow(text, *load_xmc_file(path, dtype=dtype), dtype)
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
@@ -208,15 +188,6 @@ def test_a_float32_overflow_is_a_float64(tmp_path):
     assert X.data.tolist() == [3.5e38]
 
 
-def test_a_line_beyond_reason_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(_files, "MAX_LINE_BYTES", 1000)
-    monkeypatch.setattr(xmc_reader, "_CHUNK_BYTES", 100)
-    path = tmp_path / "data.txt"
-    path.write_bytes(b"2 4 5\n0 0:1\n" + b" " * 5000)
-    with pytest.raises(DataFormatError, match=r"line 3: .* longer than 1,000 bytes"):
-        load_xmc_file(path)
-
-
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
 def test_cut_or_damaged_compression(tmp_path, monkeypatch, compress):
     monkeypatch.setattr(xmc_reader, "_CHUNK_BYTES", 1000)
@@ -243,20 +214,6 @@ def test_missing_file_and_wrong_dtype(tmp_path):
         load_xmc_file(tmp_path / "nowhere.txt")
     with pytest.raises(ValueError, match=r"dtype must be float32 or float64. Got int64"):
         load_xmc_file(tmp_path / "nowhere.txt", dtype=np.int64)
-
-
-def test_train_and_test_file(tmp_path):
-    train, test = tmp_path / "train.txt", tmp_path / "test.txt"
-    train.write_bytes(GOOD["plain"])
-    test.write_bytes(b"1 4 5\n3 0:1\n")
-    data = load_xmc_files(train, test, dtype=np.float64)
-    assert sorted(data) == ["X_test", "X_train", "Y_test", "Y_train"]
-    assert data.X_test.dtype == np.float64
-    assert_equals_slow(GOOD["plain"], data.X_train, data.Y_train, np.float64)
-    for text, what in ((b"1 3 5\n\n", "has 3 features"), (b"1 4 6\n\n", "has 6 labels")):
-        test.write_bytes(text)
-        with pytest.raises(DataFormatError, match=f"{what}: the headers of two files"):
-            load_xmc_files(train, test)
 
 
 # Writing.
@@ -348,22 +305,6 @@ def test_other_containers(tmp_path, convert):
     assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "b.txt").read_bytes()
 
 
-def test_messy_matrices_are_not_changed(tmp_path):
-    data = np.array([1.0, 2.0, 4.0, 0.0])
-    indices = np.array([2, 0, 2, 1])
-    indptr = np.array([0, 4])
-    marks = np.array([1, 0, 1], dtype=np.int8)
-    labels = np.array([3, 2, 1])
-    for array in (data, indices, indptr, marks, labels):
-        array.flags.writeable = False
-    X = csr_array((data, indices, indptr), shape=(1, 3))
-    Y = csr_array((marks, labels, np.array([0, 3])), shape=(1, 5))
-    dump_xmc_file(tmp_path / "data.txt", X, Y)
-    assert (tmp_path / "data.txt").read_text() == "1 3 5\n1,3 0:2 1:0 2:5\n"
-    assert X.indices.tolist() == [2, 0, 2, 1]
-    assert Y.data.tolist() == [1, 0, 1]
-
-
 @pytest.mark.parametrize(
     ("X", "Y", "message"),
     [
@@ -404,14 +345,6 @@ def test_nothing_is_half_written(tmp_path, monkeypatch, error, name):
     assert written
     assert path.read_text() == "the old file"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_equal_content_gives_equal_compressed_bytes(tmp_path):
-    for suffix in ("gz", "xz"):
-        for name in ("a", "b"):
-            dump_xmc_file(tmp_path / f"{name}.{suffix}", np.eye(3), np.eye(3))
-        first, second = ((tmp_path / f"{name}.{suffix}").read_bytes() for name in ("a", "b"))
-        assert first == second
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
