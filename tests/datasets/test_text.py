@@ -120,11 +120,6 @@ def test_nothing_but_a_header(tmp_path):
     assert_target(data, [], 0)
 
 
-def test_a_byte_order_mark_is_no_text(tmp_path):
-    data = load_text_dataset(write(tmp_path / "a.tsv", TSV.encode("utf-8-sig")))
-    assert data.text_columns == ["title", "author"]
-
-
 BAD = [
     ("", {}, ": the file is empty; pass its format"),
     ("", {"format": "tsv"}, ": the file is empty, expected column names"),
@@ -193,11 +188,6 @@ def test_cut_compression(tmp_path, compress):
         DataFormatError, match=r"after line \d{4,}: the compressed data are damaged"
     ):
         load_text_dataset(path)
-
-
-def test_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"nowhere\.txt"):
-        load_text_dataset(tmp_path / "nowhere.txt")
 
 
 def test_fuzz(tmp_path):

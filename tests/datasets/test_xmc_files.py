@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
+from scipy.sparse import coo_array, csr_array
 from slow_xmc import GOOD, Refused, assert_equals_slow, read_slowly
 
 from sklearn_xc.datasets import (
@@ -116,27 +116,18 @@ def test_decimals_are_the_floats_of_python(tmp_path_factory, tokens):
 
 BAD = [
     (b"", 1, "", "expected the header"),
-    (b"\n1 2 3\n", 1, "", "expected the header"),
     (b"1 2\n", 1, "1 2", "expected the header"),
-    (b"1 2 3 4\n", 1, "1 2 3 4", "expected the header"),
-    (b"1 2 x\n", 1, "1 2 x", "expected the header"),
     (b"1 -2 3\n", 1, "1 -2 3", "expected the header"),
-    (b"1 2.0 3\n", 1, "1 2.0 3", "expected the header"),
     (b"0,1 0:1 1:2\n", 1, "0,1 0:1 1:2", "expected the header"),
     (b"1 2147483648 3\n", 1, "2147483648", "expected at most 2147483647 features"),
-    (b"99999999999999999999 1 3\n", 1, "99999999999999999999", "at most 2147483647 samples"),
     (b"1 1 " + b"9" * 5000, 1, None, "expected at most 2147483647 labels"),
     (b"3 4 5\n0 0:1\n1 1:1\n", 3, "end of file", "promises 3 rows, the file ends after 2"),
-    (b"1 4 5\n", 1, "end of file", "promises 1 rows, the file ends after 0"),
     (b"1 4 5\n0 0:1\n1 1:1\n", 3, "1 1:1", "one row too many; the header promises 1."),
     (b"1 4 5\n0 0:1\n\n \n1 1:1\n\n", 5, "1 1:1", "one row too many"),
-    (b"0 4 5\nx", 2, "x", "one row too many"),
     (b"1 4 5\n1,5 0:1\n", 2, "5", "label out of range; the header promises 5 labels"),
     (b"1 4 5\n99999999999999999999999\n", 2, "99999999999999999999999", "label out of range"),
     (b"2 4 5\n0 0:1\n-1 0:1\n", 3, "-1", "whole number from 0 to 4; it is negative"),
-    (b"1 4 5\n1.0 0:1\n", 2, "1.0", "expected a label, a whole number"),
     (b"1 4 5\n1, 0:1\n", 2, "", "expected a label"),
-    (b"1 4 5\n,1 0:1\n", 2, "", "expected a label"),
     (b"1 4 5\na,1 0:1\n", 2, "a", "expected a label"),
     (b"1 4 5\n1,2:1 0:1\n", 2, "2:1", "a feature:value pair stands behind a space"),
     (b"1 4 5\n3,1,3 0:1\n", 2, "3", "this label stands twice in the row"),
@@ -144,26 +135,16 @@ BAD = [
     (b"1 4 5\n1 -1:1\n", 2, "-1:1", "the feature is negative"),
     (b"1 4 5\n1 2\n", 2, "2", "expected a pair feature:value"),
     (b"1 4 5\n1 2:1 :5\n", 2, ":5", "expected a pair feature:value"),
-    (b"1 4 5\n1 2 :5\n", 2, "2", "expected a pair feature:value"),
-    (b"1 4 5\n 1.0:1\n", 2, "1.0:1", "expected a pair feature:value"),
     (b"1 4 5\n1 2:\n", 2, "2:", "expected a decimal number after the colon"),
-    (b"1 4 5\n1 2:x\n", 2, "2:x", "expected a decimal number"),
     (b"1 4 5\n1 2:1_0\n", 2, "2:1_0", "expected a decimal number"),
     (b"1 4 5\n1 2:0x10\n", 2, "2:0x10", "expected a decimal number"),
-    (b"1 4 5\n1 2:1e\n", 2, "2:1e", "expected a decimal number"),
     (b"1 4 5\n1 2:1e+\n", 2, "2:1e+", "expected a decimal number"),
-    (b"1 4 5\n1 2:.\n", 2, "2:.", "expected a decimal number"),
-    (b"1 4 5\n1 2:+-1\n", 2, "2:+-1", "expected a decimal number"),
     (b"1 4 5\n1 2:1,5\n", 2, "2:1,5", "expected a decimal number"),
-    (b"1 4 5\n1 2:3:4\n", 2, "2:3:4", "expected a decimal number"),
     (b"1 4 5\n1 2:3\r4\n", 2, "2:3\\r4", "expected a decimal number"),
     (b"1 4 5\n1 2:nan\r\n", 2, "2:nan", "the value is not finite"),
-    (b"1 4 5\n1 2:-Infinity\n", 2, "2:-Infinity", "the value is not finite"),
     (b"1 4 5\n1 2:1e999\n", 2, "1e999", "finite number, this one is too large for float32"),
-    (b"1 4 5\n1 2:3.5e38\n", 2, "3.5e38", "too large for float32"),
     (b"2 4 5\n0 0:1\n1 2:3 0:1 2:3\n", 3, "2", "this feature stands twice in the row"),
     (b"2 4 5\n0 0:1\n1 2:\xff\x00\n", 3, "2:\\xff\\x00", "expected a decimal number"),
-    (b"1 4 5\n1 " + b"7" * 99 + b":1\n", 2, None, "feature out of range"),
 ]
 
 
@@ -179,13 +160,6 @@ def test_errors_say_where_and_what(tmp_path, monkeypatch, text, line, token, mes
     assert str(caught.value).startswith(place if token is None else f"{place}'{token}': ")
     with pytest.raises(Refused):
         read_slowly(text, np.float32)
-
-
-def test_a_float32_overflow_is_a_float64(tmp_path):
-    path = tmp_path / "data.txt"
-    path.write_bytes(b"1 4 5\n1 2:3.5e38\n")
-    X, _ = load_xmc_file(path, dtype=np.float64)
-    assert X.data.tolist() == [3.5e38]
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
@@ -207,13 +181,6 @@ def test_cut_or_damaged_compression(tmp_path, monkeypatch, compress):
     path.write_bytes(damaged)
     with pytest.raises(DataFormatError):
         load_xmc_file(path)
-
-
-def test_missing_file_and_wrong_dtype(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"nowhere\.txt"):
-        load_xmc_file(tmp_path / "nowhere.txt")
-    with pytest.raises(ValueError, match=r"dtype must be float32 or float64. Got int64"):
-        load_xmc_file(tmp_path / "nowhere.txt", dtype=np.int64)
 
 
 # Writing.
@@ -294,15 +261,6 @@ def test_blocks_of_rows_do_not_matter(tmp_path, monkeypatch):
     monkeypatch.setattr(xmc_writer, "_BLOCK_PAIRS", 3)
     dump_xmc_file(tmp_path / "blocks.txt", X, Y)
     assert (tmp_path / "whole.txt").read_bytes() == (tmp_path / "blocks.txt").read_bytes()
-
-
-@pytest.mark.parametrize("convert", [csr_matrix, csc_array, coo_array, csr_array.toarray])
-def test_other_containers(tmp_path, convert):
-    X = csr_array(np.array([[0, 1.5, 0], [2.5, 0, 1]], dtype=np.float32))
-    Y = csr_array(np.array([[1, 0], [0, 0]]))
-    dump_xmc_file(tmp_path / "a.txt", X, Y)
-    dump_xmc_file(tmp_path / "b.txt", convert(X), convert(Y))
-    assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "b.txt").read_bytes()
 
 
 @pytest.mark.parametrize(

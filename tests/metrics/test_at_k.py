@@ -152,23 +152,12 @@ def test_by_hand():
     )
 
 
-def test_weight_zero_drops_a_row_and_two_repeats_it():
-    weighted = all_metrics(Y, TOPK, [1, 2, 3], P, sample_weight=[2, 1, 0])
-    repeated = all_metrics(Y[[0, 0, 1]], TOPK[[0, 0, 1]], [1, 2, 3], P)
-    np.testing.assert_allclose(weighted, repeated, rtol=1e-14)
-
-
 def test_one_k_gives_float_many_give_array():
     for function in PLAIN.values():
         many = function(Y, TOPK, k=(3, 1))
         assert type(function(Y, TOPK, k=3)) is float
         assert many.dtype == np.float64
         assert many.tolist() == [function(Y, TOPK, k=3), function(Y, TOPK, k=np.int32(1))]
-
-
-def test_nothing_true_gives_zero():
-    nothing = sp.csr_array((3, 4))
-    np.testing.assert_array_equal(all_metrics(nothing, TOPK, [1, 3], P), 0.0)
 
 
 def test_class_without_column_is_a_true_label_that_nobody_finds():
@@ -215,31 +204,24 @@ SCORES = sp.csr_array(np.array([[1.0, 2, 3, 4], [1, 2, 3, nan], [1, 2, 3, 4]]))
     ("changed", "message"),
     [
         ({"Y_true": Y * 2}, "Y_true: an indicator holds only 0 and 1. Got 2 at row 0, column 0"),
-        ({"Y_true": sp.csr_array(-Y)}, "Y_true: .* Got -1 at row 0, column 0"),
-        ({"Y_true": np.where(Y, nan, 0)}, "Y_true: .* Got nan at row 0, column 0"),
         ({"Y_true": sp.csr_array(np.where(Y, nan, 0))}, "Y_true: .* Got nan at row 0, column 0"),
         ({"Y_true": STORED_TWICE}, "Y_true: .* Got 2.0 at row 1, column 2 .repeated"),
         ({"Y_true": Y[:2]}, "topk: Y_true has 2 rows, topk has 3"),
         ({"Y_true": Y[:0]}, "Y_true: expected at least one row"),
         ({"Y_true": Y[None]}, r"Y_true: expected 1 or 2 dimensions. Got shape \(1, 3, 4\)"),
         ({"Y_true": [[0, 1], [2], []]}, "encode_targets.*unequal length"),
-        ({"Y_true": Y.astype(str)}, "Y_true: expected an indicator of 0 and 1. Got dtype <U"),
         ({"Y_true": np.array(["a", "b", "a"])}, "Y_true: a 1-D array must hold one integer"),
         ({"Y_true": np.array([0, -2, 1])}, "Y_true: positions start at 0, .* Got -2 at row 1"),
         ({"topk": TOPK[:2]}, "topk: Y_true has 3 rows, topk has 2"),
         ({"topk": TOPK[0]}, r"topk: expected shape \(n_samples, at least k\). Got \(3,\)"),
         ({"topk": TOPK + 1}, "topk: .* at least -1 and below 4, the number.* Got 4 at row 0"),
-        ({"topk": TOPK - 1, "k": 3}, "topk: .* at least -1 and below 4,.* Got -2 at row 1"),
         ({"topk": [[0, 1], [1, 1], [0, 1]]}, "topk: .* label 1 twice .* of row 1"),
         ({"topk": TOPK.astype(float)}, "topk: expected integer .* dtype float64.*argsort"),
-        ({"topk": TOPK > 0}, "topk: expected integer label positions.* dtype bool"),
         ({"topk": (TOPK,)}, "topk: a tuple must be .indices, scores. .* Got 1 entries"),
         ({"topk": (TOPK, TOPK[:2])}, r"topk: indices and scores .* \(3, 3\) and \(2, 3\)"),
         ({"topk": (TOPK, [[1, 0, 0], [1, nan, 0], [0, 0, 0]])}, "topk: .* NaN in row 1"),
         ({"topk": (TOPK, [[1, 0, 0], [1, 0, -inf], [0, 1, 0]])}, "topk: .* rise in row 2"),
-        ({"topk": SCORES}, "topk: expected scores. Got NaN in row 1"),
         ({"topk": sp.csr_array((3, 5))}, "topk: Y_true has 4 label columns, .* have 5"),
-        ({"topk": sp.csr_array((2, 4))}, "topk: Y_true has 3 rows, topk has 2"),
         ({"topk": sp.csr_array(Y > 0)}, "topk: a sparse argument must be .* dtype bool"),
         (
             {"topk": sp.csr_array((3, 4)), "k": 5},
@@ -251,18 +233,7 @@ SCORES = sp.csr_array(np.array([[1.0, 2, 3, 4], [1, 2, 3, nan], [1, 2, 3, 4]]))
         ),
         ({"k": 4}, "k must be at most 3, the columns of topk. Got 4. Ask predict_topk for k=4"),
         ({"k": 0}, "k: expected an int of at least 1, .* Got 0"),
-        ({"k": []}, "k: expected an int of at least 1, or a sequence of them. Got \\[\\]"),
-        ({"k": [1, 2.0]}, "k: expected an int"),
-        ({"k": "3"}, "k: expected an int .* Got '3'"),
-        ({"k": True}, "k: expected an int"),
-        ({"sample_weight": [1, 1]}, r"sample_weight has shape \(2,\), expected \(3,\)"),
-        ({"sample_weight": [1, nan, 1]}, "sample_weight contains NaN at entry 1"),
-        ({"sample_weight": [1, 1, -1]}, "sample_weight: .* Got -1.0 at row 2"),
-        ({"sample_weight": [0, 0, 0]}, "sample_weight: expected a positive, finite sum"),
-        ({"propensities": P[:3]}, r"propensities has shape \(3,\), expected \(4,\)"),
-        ({"propensities": [P]}, r"propensities has shape \(1, 4\)"),
         ({"propensities": 1 / P}, "propensities: .* 2.0 for label 0. Inverse propensities"),
-        ({"propensities": [1, 1, nan, 1]}, "propensities contains NaN at entry 2"),
         ({"propensities": [1, 0, 1, 1]}, "propensities: .* Got 0.0 for label 1"),
         (
             {"Y_true": np.array([0, 1, 4]), "topk": np.array([[0, 1]] * 3)},

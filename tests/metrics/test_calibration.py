@@ -134,27 +134,15 @@ nan = float("nan")
         ({"Y_prob": sp.csr_array(3 * P)}, r"Y_prob: .* in \[0, 1\]. Got 2.7.* label 0 of row 0"),
         ({"Y_prob": sp.csr_array(-P)}, r"Y_prob: .* Got -0.2 for label 3 .*predict_proba"),
         ({"Y_prob": np.where(P == 0.7, nan, P)}, "Y_prob: expected scores. Got NaN in row 1"),
-        ({"Y_prob": P[:2]}, "Y_prob: Y_true has 3 rows, Y_prob has 2"),
         ({"Y_prob": sp.csr_array(P[:, :3])}, "Y_prob: Y_true has 4 label columns, .* have 3"),
         ({"Y_prob": P[0]}, r"Y_prob: expected a matrix .* Got dtype float64 and shape \(4,\)"),
-        ({"Y_prob": INDICES}, r"Y_prob: expected a matrix .*tuple .* Got dtype int64"),
-        ({"Y_prob": sp.csr_array(P > 0)}, "Y_prob: a sparse argument .* Got dtype bool"),
         ({"Y_prob": sp.csr_array((3, 4))}, "Y_prob: expected a probability .* Got none"),
         ({"Y_prob": (INDICES,)}, "Y_prob: a tuple must be .indices, scores. .* Got 1 entries"),
-        ({"Y_prob": ()}, "Y_prob: a tuple must be .* Got 0 entries"),
-        ({"Y_prob": (INDICES, OF_INDICES[:2])}, r"Y_prob: indices and scores .* \(2, 2\)"),
         ({"Y_prob": (INDICES + 2, OF_INDICES)}, "Y_prob: .* below 4, the number of labels. Got 4"),
         ({"Y_prob": (INDICES, 2 * OF_INDICES)}, "Y_prob: expected probabilities.* Got 1.8"),
-        ({"Y_prob": (INDICES * 0.5, OF_INDICES)}, "Y_prob: expected integer label positions"),
-        ({"Y_prob": NOTHING, "k": None}, "at least one pair.* Got none"),
-        ({"Y_prob": None}, "Y_prob: expected a matrix of probabilities"),
         ({"k": 0}, "k must be an integer of at least 1. Got 0"),
-        ({"k": [1, 2]}, "k must be an integer"),
         ({"k": 5}, "k must be at most 4, the label columns of Y_prob. Got 5"),
-        ({"k": 3, "Y_prob": (INDICES, OF_INDICES)}, "k must be at most 2, the columns of Y_prob"),
         ({"Y_true": 2 * Y}, "Y_true: an indicator holds only 0 and 1"),
-        ({"Y_true": ["a", "b", "c"]}, "Y_true: .* pass classes="),
-        ({"sample_weight": [1, -1, 1]}, "sample_weight: .* Got -1.0 at row 1"),
     ],
 )
 def test_error_names_argument_and_value(changed, message):
@@ -175,10 +163,7 @@ def test_disguised(malformed):
     ("options", "message"),
     [
         ({"n_bins": 0}, "n_bins must be an integer from 1 to 1000000. Got 0"),
-        ({"n_bins": 10**12}, "n_bins must be an integer from 1 to 1000000"),
-        ({"n_bins": 2.5}, "n_bins must be an integer"),
         ({"strategy": "kmeans"}, "strategy: expected one of .'quantile', 'uniform'.. Got 'kmeans'"),
-        ({"strategy": None}, "strategy: expected one of .* Got None"),
     ],
 )
 def test_bins_that_are_none(options, message):

@@ -8,15 +8,11 @@ import scipy.sparse as sp
 from sklearn_xc.exceptions import MemoryBudgetError
 from sklearn_xc.metrics import (
     TopKScorer,
-    coverage_at_k,
     get_scorer,
     macro_f1_at_k,
-    ndcg_at_k,
     precision_at_k,
     propensity,
-    psndcg_at_k,
     psp_at_k,
-    recall_at_k,
 )
 
 Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
@@ -32,17 +28,8 @@ def with_propensities(function):
     return lambda *args, **kwargs: function(*args, propensities=P, **kwargs)
 
 
-METRICS = [
-    precision_at_k,
-    recall_at_k,
-    ndcg_at_k,
-    with_propensities(psp_at_k),
-    with_propensities(psndcg_at_k),
-    coverage_at_k,
-    macro_f1_at_k,
-]
-NAMES = ["P", "R", "nDCG", "PSP", "PSnDCG", "Cov", "MacroF1"]
-every_metric = pytest.mark.parametrize("metric", METRICS, ids=NAMES)
+METRICS = [precision_at_k, with_propensities(psp_at_k), macro_f1_at_k]
+every_metric = pytest.mark.parametrize("metric", METRICS, ids=["P", "PSP", "MacroF1"])
 
 
 class TestSparse:
@@ -59,18 +46,6 @@ class TestSparse:
             metric(sp.coo_array(Y[0]), TOPK, 2)
         with pytest.raises(ValueError, match=r"topk: .* 2 dimensions .* shape \(4,\)"):
             metric(Y, sp.coo_array(SCORES[0]), 2)
-
-    @every_metric
-    @pytest.mark.parametrize(
-        "container",
-        [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, sp.lil_array, sp.dok_array,
-         sp.bsr_array, sp.dia_array],
-    )  # fmt: skip
-    def test_every_format_counts_alike(self, metric, container):
-        expected = metric(Y, TOPK, [1, 2])
-        np.testing.assert_array_equal(metric(container(Y), TOPK, [1, 2]), expected)
-        by_scores = metric(Y, np.argsort(-SCORES, axis=1, kind="stable"), [1, 2])
-        np.testing.assert_array_equal(metric(Y, container(SCORES), [1, 2]), by_scores)
 
     @pytest.mark.parametrize("convert", [sp.coo_array.tocsr, sp.coo_array.tocsc, sp.coo_array.copy])
     @pytest.mark.parametrize("dtype", [bool, np.int8, np.float32])
@@ -92,14 +67,6 @@ class TestSparse:
         assert scores.indices.tolist() == [1, 3, 1]
         small = sp.csr_array((np.array([100, 120, 100], np.int8), [1, 3, 1], [0, 3]), shape=(1, 4))
         assert precision_at_k([[0, 1, 0, 0]], small, 1) == 1.0
-
-    def test_flags_that_lie_are_not_believed(self):
-        unsorted = sp.csr_array(([1, 1, 1], [2, 0, 1], [0, 2, 3, 3]), shape=(3, 4))
-        unsorted.has_sorted_indices = unsorted.has_canonical_format = True
-        assert recall_at_k(unsorted, TOPK, 3) == recall_at_k(Y, TOPK, 3)
-        scores = sp.csr_array(([0.5, 0.5], [2, 1], [0, 2]), shape=(1, 3))
-        scores.has_sorted_indices = scores.has_canonical_format = True
-        assert precision_at_k([[0, 1, 0]], scores, 1) == 1.0  # ties go to the smaller label
 
     def test_arrays_longer_than_their_pointers_say(self):
         longer = sp.csr_array(Y)
@@ -155,16 +122,6 @@ class TestWeights:
         with pytest.raises(ValueError, match=f"^sample_weight: expected .*{message}"):
             precision_at_k(Y, TOPK, 2, sample_weight=weight)
 
-    def test_bools_and_ints_are_weights(self):
-        expected = precision_at_k(Y[:2], TOPK[:2], 2)
-        for weight in (
-            [True, True, False],
-            [1, 1, 0],
-            pd.Series([2.0, 2, 0]),
-            np.float16([1, 1, 0]),
-        ):
-            assert precision_at_k(Y, TOPK, 2, sample_weight=weight) == expected
-
 
 class TestPropensities:
     @pytest.mark.parametrize(("propensities", "message"), ODD)
@@ -200,13 +157,6 @@ class TestPropensity:
                 with pytest.raises(ValueError, match=f"{name}: expected a positive number"):
                     propensity([1, 2], 10, **{name: number})
 
-    @pytest.mark.parametrize("preset", [None, ["amazon"], 3, np.array(["amazon", "default"])])
-    def test_presets_that_are_no_names(self, preset):
-        with pytest.raises(ValueError, match="preset: expected one of"):
-            propensity([1, 2], 10, preset)
-        with pytest.raises(ValueError, match="preset: expected one of"):
-            TopKScorer(preset=preset)
-
 
 class TestCutOffs:
     @every_metric
@@ -219,23 +169,12 @@ class TestCutOffs:
         with pytest.raises(ValueError, match=r"^k(: expected an int of at least 1| holds dates)"):
             metric(Y, TOPK, k)
 
-    def test_masked(self):
-        with pytest.raises(TypeError, match="k is a masked array"):
-            precision_at_k(Y, TOPK, np.ma.array([1, 2], mask=[0, 1]))
-
     @pytest.mark.parametrize(
         "k", [[1, 2], (1, 2), range(1, 3), np.array([1, 2]), pd.Series([1, 2])]
     )
     def test_sequences_give_arrays(self, k):
         expected = [precision_at_k(Y, TOPK, 1), precision_at_k(Y, TOPK, 2)]
         assert precision_at_k(Y, TOPK, k).tolist() == expected
-
-    def test_metrics_of_a_scorer(self):
-        for metrics in (None, 3, [["precision"]], ("precision", None), {"precision"}):
-            with pytest.raises(ValueError, match="metrics: expected a sequence of names"):
-                TopKScorer(metrics=metrics)
-        with pytest.raises(ValueError, match="k: expected an int"):
-            TopKScorer(ks=iter([1, 2]))
 
 
 class TestDisguised:

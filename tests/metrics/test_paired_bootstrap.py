@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_xc.metrics import (
-    bootstrap,
     ndcg_at_k,
     paired_bootstrap,
     precision_at_k,
@@ -115,14 +114,6 @@ def test_extremes():
     assert nothing[:4] == (0.0, 0.0, 0.0, 1.0)
 
 
-def test_weights_of_zero_are_no_instances():
-    Y, a, b, _ = problem()
-    weight = np.r_[np.zeros(100), np.ones(300)]
-    found = paired_bootstrap(Y, a, b, k=3, sample_weight=weight, random_state=3)
-    assert found == paired_bootstrap(Y[100:], a[100:], b[100:], k=3, random_state=3)
-    assert found.n == 300
-
-
 def test_seeds_and_containers():
     Y, a, b, _ = problem()
     found = paired_bootstrap(Y, a, b, random_state=3)
@@ -136,16 +127,6 @@ def test_seeds_and_containers():
     assert wider.low < found.low < found.high < wider.high
     named = paired_bootstrap(["x", "y"] * 9, a[:18, :1] % 2, b[:18, :1] % 2, classes=["x", "y"])
     assert named.n == 18
-
-
-def test_chunks_are_drawn_one_after_another(monkeypatch):
-    Y, a, b, propensities = problem()
-    options = {"metric": "psp", "propensities": propensities, "n_resamples": 500}
-    expected = paired_bootstrap(Y, a, b, random_state=0, **options)
-    monkeypatch.setattr(bootstrap, "_CHUNK", 1)
-    np.testing.assert_allclose(
-        paired_bootstrap(Y, a, b, random_state=0, **options)[:4], expected[:4], atol=0.02
-    )
 
 
 def test_it_prints_as_a_sentence():
@@ -230,21 +211,6 @@ def test_intervals_hold_the_truth(name):
         assert 0.93 <= share <= 0.97
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_names_of_scorers(metric):
-    Y, a, b, propensities = problem(n=50)
-    options = {"propensities": propensities} if metric.startswith("ps") else {}
-    by_long_name = paired_bootstrap(Y, a, b, metric=metric, k=3, random_state=0, **options)
-    for name in (
-        f"{METRICS[metric][0]}@3",
-        f"{metric.upper()}@3",
-        f"{METRICS[metric][0].lower()}@3",
-    ):
-        for k in (None, 3):
-            found = paired_bootstrap(Y, a, b, metric=name, k=k, random_state=0, **options)
-            assert found == by_long_name
-
-
 Y, A, B, P = problem(n=4)
 
 
@@ -252,39 +218,24 @@ Y, A, B, P = problem(n=4)
     ("changed", "message"),
     [
         ({"metric": "map"}, 'metric: expected one of "P@k", "nDCG@k", .* Got .map.'),
-        ({"metric": "P@0"}, "metric: expected one of .* Got 'P@0'"),
         ({"metric": "Cov@3"}, "metric: expected one of .* Got 'Cov@3'"),
         ({"metric": "P@1", "k": 5}, "k: metric='P@1' names the cut-off already. Got k=5 as well"),
-        ({"metric": "coverage"}, "metric: expected one of .* Got 'coverage'"),
-        ({"metric": None}, "metric: expected one of .* Got None"),
         ({"k": 0}, "k must be an integer of at least 1. Got 0"),
-        ({"k": [1, 2]}, r"k must be an integer of at least 1. Got \[1, 2\]"),
         ({"k": 6}, "k must be at most 5, the columns of topk_a. Got 6"),
         ({"n_resamples": 99}, "n_resamples must be an integer of at least 100. Got 99"),
-        ({"n_resamples": 1e3}, "n_resamples must be an integer of at least 100. Got 1000.0"),
         ({"confidence": 95}, "confidence: expected a number between 0 and 1. Got 95"),
-        ({"confidence": 1.0}, "confidence: .* Got 1.0"),
-        ({"confidence": "0.95"}, "confidence: .* Got '0.95'"),
         ({"topk_a": A[:3]}, "topk_a: Y_true has 4 rows, topk_a has 3"),
         ({"topk_b": B + 30}, "topk_b: label positions must be at least -1 and below 30"),
-        ({"topk_b": B / 2}, "topk_b: expected integer label positions"),
-        ({"topk_b": B[:, [0, 0]], "k": 2}, "topk_b: expected different labels within a row"),
-        ({"topk_b": B[0]}, r"topk_b: expected shape \(n_samples, at least k\)"),
         ({"topk_b": (B, -B)}, "topk_b: expected the best score first"),
-        ({"topk_a": sp.csr_array((4, 9))}, "topk_a: Y_true has 30 label columns, .* have 9"),
         ({"Y_true": 2 * Y}, "Y_true: an indicator holds only 0 and 1"),
         ({"Y_true": ["a;b", "c", "a;c", "b"]}, "Got several .* 'a;b'. Lists of names .*encode_ta"),
         (
             {"Y_true": ["a", "c", "a;c", "b"], "classes": ["a", "b", "c"]},
             "Y_true: .* Got several .* 'a;c'. Lists of names become .* with encode_targets",
         ),
-        ({"Y_true": [["a"], ["b", "c"], [], ["a"]]}, "with encode_targets .* unequal length"),
-        ({"Y_true": [["a", "b"]] * 4}, "an indicator of 0 and 1. Got .* with encode_targets"),
         ({"Y_true": pd.Series([["a"], ["b", "c"], [], ["a"]])}, "such as .*'a'.*encode_targets"),
         ({"propensities": P}, "propensities: 'P@1' takes none; .* Got some"),
         ({"metric": "psp"}, r"propensities holds None.* propensity\(clf"),
-        ({"metric": "psp", "propensities": P[:3]}, r"propensities has shape \(3,\)"),
-        ({"sample_weight": [1, 1]}, r"sample_weight has shape \(2,\), expected \(4,\)"),
         ({"sample_weight": [1, 0, 0, 0]}, "Y_true: expected at least two rows .* Got 1"),
         ({"random_state": "x"}, "'x' cannot be used to seed"),
     ],

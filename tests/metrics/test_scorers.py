@@ -7,7 +7,6 @@ import sys
 import tracemalloc
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
@@ -178,34 +177,10 @@ def test_propensities_default_to_those_of_the_rows_fitted_on(copying_classifier)
     assert get_scorer("PSP@3", propensities=given)(model, X, Y) == scores["given"]
 
 
-@pytest.mark.parametrize("container", [list, np.asarray, pd.Series, pd.Categorical])
-@pytest.mark.parametrize("labels", [("ant", "bee", "cat", "dog"), (3, 5, 11, 20)])
-def test_class_labels(copying_classifier, container, labels):
-    X, y = class_problem(labels)
-    model = copying_classifier().fit(X, y)
-    indices, _ = model.predict_topk(X, 1)
-    accuracy = (model.classes_[indices[:, 0]] == y).mean()
-    assert 0.5 < accuracy < 1
-    scores = TopKScorer(ks=(1, 5), metrics=ALL)(model, X, container(y))
-    assert scores["P@1"] == scores["R@1"] == scores["nDCG@1"] == pytest.approx(accuracy)
-    assert scores["R@5"] == 1.0  # padded beyond the four classes
-    assert scores["P@5"] == pytest.approx(1 / 5)
-    column = np.asarray(y)[:, None]
-    assert TopKScorer(ks=(1, 5), metrics=ALL)(model, X, column) == scores
-
-
 def test_precision_at_1_is_the_accuracy_of_any_classifier():
     X, y = class_problem()
     model = make_pipeline(MaxAbsScaler(), GaussianNB()).fit(X, y)
     assert get_scorer("P@1")(model, X, y) == pytest.approx(model.score(X, y))
-
-
-def test_class_that_was_absent_in_training_is_never_hit(copying_classifier):
-    X, y = class_problem()
-    model = copying_classifier().fit(X, y)
-    unseen = np.where(np.arange(len(y)) < 10, "eel", y)
-    scores = TopKScorer(ks=(4,), metrics=("recall", "psp"))(model, X, unseen)
-    assert scores == {"R@4": 0.75, "PSP@4": pytest.approx(1.0)}
 
 
 def test_sample_weight(copying_classifier):
