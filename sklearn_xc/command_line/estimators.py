@@ -1,10 +1,11 @@
-"""Estimators by a short name, with parameters that are texts on the command line."""
+"""Estimators by a short name, with parameters given as text on the command line."""
 
 import ast
 from collections.abc import Iterable
 from typing import Any
 
-from sklearn_xc.command_line.errors import CommandError, listed, nearest
+from sklearn_xc._near_names import did_you_mean
+from sklearn_xc.command_line.tables import CommandError
 
 #: Name on the command line: what it is for.
 ESTIMATORS = {
@@ -19,20 +20,17 @@ ESTIMATORS = {
 ONE_LABEL = ("softmax",)
 #: These have weights that can be saved in compact form.
 ONE_VS_ALL = ("ova", "ova-cv", "stacking")
-#: These know what to do with texts of labels.
+#: These read texts of labels.
 TAKE_LABEL_TEXTS = ("ngame", "stacking")
-#: These learn on held-out rows themselves from which score on labels are predicted.
-_HAVE_THRESHOLDS = ("ngame", "stacking")
-#: How --set names the parts: that of `--estimator` is the classifier, whatever is around it.
-_CLASSIFIER = "classifier"
-_AROUND = {"thresholds": "ThresholdTuner", "probabilities": "TopKCalibrator"}
+#: These need no ThresholdTuner around them.
+_NO_TUNER = (*ONE_LABEL, "ngame", "stacking")
 
 
 def make_model(
     name: str,
     settings: Iterable[str],
     *,
-    decisions: str | None,
+    around: str | None,
     separator: str | None,
     min_count: int,
     label_texts: dict[str, str] | None,
@@ -47,30 +45,27 @@ def make_model(
         One of `ESTIMATORS`.
     settings : iterable of str
         Such as "classifier__C=3".
-    decisions : {"thresholds", "probabilities", None}
-        What is around the classifier: a ThresholdTuner, unless it takes one label for each row or
-        has thresholds of its own; a TopKCalibrator; nothing.
-    separator : str or None
-    min_count : int
-    label_texts : dict or None
-    n_jobs : int
-        Threads.
-    seed : int
-        For what is random.
+    around : {"thresholds", "probabilities", None}
+        Whether a ThresholdTuner or a TopKCalibrator wraps the classifier.
+    separator, min_count, label_texts
+        Parameters of the TextClassifierXC.
+    n_jobs, seed : int
+        Of all parts.
 
     Raises
     ------
     CommandError
-        For a parameter that there is not.
+        For an unknown parameter.
     """
     import numpy as np
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     import sklearn_xc
 
-    def one(name: str) -> Any:
+    def classifier_of(name: str) -> Any:
         if name == "stacking":
-            return sklearn_xc.StackingXC([("ova", one("ova")), ("ngame", one("ngame"))])
+            members = [(member, classifier_of(member)) for member in ("ova", "ngame")]
+            return sklearn_xc.StackingXC(members)
         return {
             "ova": sklearn_xc.OvALinearXC,
             "ova-cv": sklearn_xc.OvALinearXCCV,
@@ -79,60 +74,42 @@ def make_model(
             "decomp": sklearn_xc.DecompMIPSClassifier,
         }[name]()
 
-    classifier = one(name)
-    _set_everywhere(classifier, {"n_jobs": n_jobs, "random_state": seed})
-    if decisions == "thresholds" and name in (*ONE_LABEL, *_HAVE_THRESHOLDS):
-        decisions = None
-    if decisions is not None:
-        classifier = getattr(sklearn_xc, _AROUND[decisions])(classifier, random_state=seed)
-    model = sklearn_xc.TextClassifierXC(
-        TfidfVectorizer(sublinear_tf=True, dtype=np.float32), classifier,
-        separator=separator, min_count=min_count, label_texts=label_texts,
-    )  # fmt: skip
-    paths = _paths(model, decisions)
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not equals:
-            raise CommandError(f"--set {setting}: expected NAME=VALUE, such as classifier__C=1.")
-        path = paths.get(key, key)
-        if "__" not in path or path not in model.get_params(deep=True):
-            raise CommandError(
-                f"--set {setting}: there is no parameter {key!r}.{nearest(key, paths)} There are: "
-                f"{listed(sorted(paths))}."
-            )
-        model.set_params(**{path: _value(text)})
-    return model
-
-
-def _set_everywhere(classifier: Any, values: dict[str, Any]) -> None:
-    """Set parameters of a classifier and of its parts, where they have them."""
+    classifier = classifier_of(name)
+    common = {"n_jobs": n_jobs, "random_state": seed}
     known = classifier.get_params(deep=True)
     classifier.set_params(
-        **{key: values[last] for key in known if (last := key.split("__")[-1]) in values}
+        **{key: common[last] for key in known if (last := key.split("__")[-1]) in common}
+    )
+    vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+    parts = {"vectorizer": vectorizer, "classifier": classifier}
+    if around == "probabilities":
+        parts[around] = sklearn_xc.TopKCalibrator(classifier, random_state=seed)
+    elif around == "thresholds" and name not in _NO_TUNER:
+        parts[around] = sklearn_xc.ThresholdTuner(classifier, random_state=seed)
+    for setting in settings:
+        _set(parts, setting)
+    return sklearn_xc.TextClassifierXC(
+        vectorizer,
+        parts.get(around or "", classifier),
+        separator=separator,
+        min_count=min_count,
+        label_texts=label_texts,
     )
 
 
-def _paths(model: Any, decisions: str | None) -> dict[str, str]:
-    """Return the parameters of a model by what they are called on the command line.
-
-    A classifier within another one is called "classifier" all the same, and what is around it
-    "thresholds" or "probabilities".
-    """
-    around, inner = f"{_CLASSIFIER}__", f"{_CLASSIFIER}__estimator__"
-    paths = {}
-    for name in model.get_params(deep=True):
-        if decisions is not None and name.startswith(inner):
-            paths[around + name.removeprefix(inner)] = name
-        elif decisions is not None and name.startswith(around):
-            paths[f"{decisions}__" + name.removeprefix(around)] = name
-        elif "__" in name:
-            paths[name] = name
-    return paths
-
-
-def _value(text: str) -> Any:
-    """Return a number, None, a truth value, a tuple or the like; anything else is a text."""
+def _set(parts: dict[str, Any], setting: str) -> None:
+    """Set a parameter, given as PART__NAME=VALUE; a value that is no Python literal is a text."""
+    key, equals, text = setting.partition("=")
+    if not equals:
+        raise CommandError(f"--set {setting}: expected NAME=VALUE, such as classifier__C=1.")
+    known = [f"{part}__{name}" for part in parts for name in parts[part].get_params(deep=True)]
+    if key not in known:
+        raise CommandError(
+            f"--set {setting}: there is no parameter {key!r}.{did_you_mean(key, known)}"
+        )
     try:
-        return ast.literal_eval(text)
+        value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        return text
+        value = text
+    part, _, name = key.partition("__")
+    parts[part].set_params(**{name: value})

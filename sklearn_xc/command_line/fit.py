@@ -1,156 +1,127 @@
 """``fit``: a table with texts and labels becomes a model."""
 
+import argparse
 import time
 from collections import Counter
 from typing import Any
 
-from sklearn_xc.command_line.errors import CommandError, listed, say
-from sklearn_xc.command_line.estimators import ONE_LABEL, ONE_VS_ALL, make_model
-from sklearn_xc.command_line.label_texts import read_label_texts
-from sklearn_xc.command_line.labelled_rows import LabelledRows, read_labelled
-from sklearn_xc.command_line.model_files import Columns, check_place, save_model
-from sklearn_xc.command_line.swapped_columns import check_columns
+from sklearn_xc.command_line.estimators import (
+    ONE_LABEL,
+    ONE_VS_ALL,
+    TAKE_LABEL_TEXTS,
+    make_model,
+)
+from sklearn_xc.command_line.evaluate import measure
+from sklearn_xc.command_line.models import Columns, check_folder, save_model
+from sklearn_xc.command_line.tables import (
+    CommandError,
+    as_text,
+    read_chunks,
+    read_labelled,
+    say,
+    texts_of,
+)
 
-#: What is printed of held-out rows.
-_HELD_OUT = ("P@1", "P@3", "P@5", "R@5", "PSP@1", "micro-F1", "macro-F1")
 
-
-def fit(options: Any) -> None:
-    """Fit a model on a table and save it.
-
-    Parameters
-    ----------
-    options : argparse.Namespace
-        As :mod:`sklearn_xc.command_line.arguments` reads them.
-
-    Raises
-    ------
-    CommandError
-        For options and tables that do not do.
-    """
-    check_place(options.out)
+def run(options: Any) -> None:
+    """Fit a model on a table and save it."""
+    check_folder(options.out)
     if options.compact and options.estimator not in ONE_VS_ALL:
         raise CommandError(
-            f"--compact: is for weights of one-vs-all, that is --estimator {listed(ONE_VS_ALL)}. "
-            f"Got {options.estimator!r}."
+            f"--compact: rounds weights of one-vs-all (--estimator {', '.join(ONE_VS_ALL)}). Got "
+            f"{options.estimator!r}."
         )
-    label_texts = read_label_texts(options)
-    least = 1 if options.estimator in ONE_LABEL else options.min_count
-    decisions = "thresholds" if options.thresholds else None
+    min_count = 1 if options.estimator in ONE_LABEL else options.min_count
+    thresholds = "thresholds" if options.thresholds else None
     model = make_model(
-        options.estimator, options.set,
-        decisions="probabilities" if options.probabilities else decisions,
-        separator=options.separator, min_count=least, label_texts=label_texts, n_jobs=options.jobs,
+        options.estimator,
+        options.set,
+        around="probabilities" if options.probabilities else thresholds,
+        separator=options.separator,
+        min_count=min_count,
+        label_texts=_read_label_texts(options),
+        n_jobs=options.jobs,
         seed=options.seed,
-    )  # fmt: skip
-    began = time.perf_counter()
-    rows = read_labelled(options.table, options.text, options.labels, options.separator, options)
-    counts = Counter(name for names in rows.labels for name in names)
-    n_kept = sum(n >= least for n in counts.values())
-    check_columns(rows, counts, options)
-    _check(rows, counts, n_kept, options)
-    rare = len(counts) - n_kept
-    _tell(
-        options,
-        f"{options.table}: {len(rows.texts):,} rows, {n_kept:,} labels, "
-        f"{counts.total() / len(rows.labels):.1f} labels per row "
-        f"[{time.perf_counter() - began:.1f} s]",
     )
-    if rare:
-        _tell(
-            options,
-            f"note: {rare:,} of {len(counts):,} labels are in fewer than {least} rows: left out. "
-            "--min-count 1 keeps them.",
+    texts, labels = read_labelled(
+        options.table, options.text, options.labels, options.separator, options
+    )
+    counts = Counter(name for names in labels for name in names)
+    if options.estimator in ONE_LABEL:
+        _check_one_label(labels, options)
+    elif max(counts.values()) < min_count:
+        raise CommandError(
+            f"{options.table}: no label is in {min_count} rows or more. If a row has several "
+            "labels, is --separator right? Otherwise lower --min-count."
         )
     if options.holdout:
-        _hold_out(model, rows, options)
-    seconds = _train(model, rows, options)
+        _hold_out(model, texts, labels, options)
+    seconds = _train(model, texts, labels, options)
     columns = Columns(options.text, options.labels, options.separator)
-    n_bytes = save_model(model, columns, options.out, compact=options.compact)
-    n_labels = len(model.classes_)
-    _tell(
-        options,
-        f"trained {options.estimator} on {len(rows.texts):,} rows, {n_labels:,} labels "
-        f"[{seconds:.1f} s]\nwrote {options.out}: {_as_size(n_bytes)}",
-    )
-
-
-def _check(rows: LabelledRows, counts: Counter, n_kept: int, options: Any) -> None:
-    if not n_kept:
-        name, n = counts.most_common(1)[0]
-        raise CommandError(
-            f"{options.table}: no label is in {options.min_count} rows or more; the most frequent, "
-            f"{name!r}, is in {n}. If a row has several labels, is --separator right? Otherwise "
-            "lower --min-count."
+    save_model(model, columns, options.out, compact=options.compact)
+    if not options.quiet:
+        rare = sum(n < min_count for n in counts.values())
+        say(
+            f"trained {options.estimator} on {len(texts):,} rows, {len(model.classes_):,} labels "
+            f"[{seconds:.1f} s]; {rare:,} labels in fewer than {min_count} rows were left out\n"
+            f"wrote {options.out}"
         )
-    if options.estimator in ONE_LABEL:
-        if rows.n_without:
-            raise CommandError(
-                f"--estimator {options.estimator}: takes one label for each row, and "
-                f"{rows.n_without:,} rows have none: remove them, or take ova."
-            )
-        several = next((names for names in rows.labels if len(names) > 1), None)
-        if several is not None:
-            raise CommandError(
-                f"--estimator {options.estimator}: takes one label for each row, and a row has "
-                f"{len(several)}: {listed(several)}. Take ova."
-            )
-        if len(counts) < 2:
-            raise CommandError(
-                f"--estimator {options.estimator}: all rows have the same label, "
-                f"{next(iter(counts))!r}."
-            )
 
 
-def _hold_out(model: Any, rows: LabelledRows, options: Any) -> None:
-    """Print how good the model is on rows that it has not seen."""
-    import numpy as np
+def _check_one_label(labels: list[list[str]], options: Any) -> None:
+    wrong = next((names for names in labels if len(names) != 1), None)
+    if wrong is not None:
+        got = f"{len(wrong)}: {', '.join(wrong)}" if wrong else "none"
+        raise CommandError(
+            f"--estimator {options.estimator}: takes one label for each row, and a row has {got}."
+        )
+
+
+def _hold_out(model: Any, texts: list[str], labels: list[list[str]], options: Any) -> None:
+    """Print the metrics on rows that a clone of the model was not trained on."""
     from sklearn.base import clone
+    from sklearn.model_selection import train_test_split
 
-    from sklearn_xc.command_line.quality import Answers
-
-    n = len(rows.texts)
-    n_held = max(1, round(options.holdout * n))
-    if n - n_held < 1:
-        raise CommandError(f"--holdout {options.holdout}: {n} rows leave none to train on.")
-    order = np.random.default_rng(options.seed).permutation(n)
-    train, held = _some(rows, order[n_held:]), _some(rows, order[:n_held])
-    least = 1 if options.estimator in ONE_LABEL else options.min_count
-    counts = Counter(name for names in train.labels for name in names)
-    if max(counts.values(), default=0) < least:
-        raise CommandError(f"--holdout: no label is in {least} of the rows that are left.")
-    model = clone(model)
-    seconds = _train(model, train, options)
-    answers = Answers(model)
-    for first in range(0, n_held, 8192):
-        answers.add(held.texts[first : first + 8192], held.labels[first : first + 8192])
-    numbers = answers.metrics()
-    text = ", ".join(f"{name} {numbers[name]:.1%}" for name in _HELD_OUT)
-    _tell(
-        options,
-        f"{n_held:,} rows held out, trained on the other {n - n_held:,} [{seconds:.1f} s]: {text}",
+    train, test, y_train, y_test = train_test_split(
+        texts, labels, test_size=options.holdout, random_state=options.seed
     )
+    model = clone(model)
+    _train(model, train, y_train, options)
+    metrics, _ = measure(model, test, y_test)
+    shown = ("P@1", "P@3", "P@5", "R@5", "PSP@1", "micro-F1", "macro-F1")
+    text = ", ".join(f"{name} {metrics[name]:.1%}" for name in shown)
+    print(f"{len(test):,} rows held out: {text}")
 
 
-def _some(rows: LabelledRows, which: Any) -> LabelledRows:
-    return LabelledRows([rows.texts[i] for i in which], [rows.labels[i] for i in which], 0)
-
-
-def _train(model: Any, rows: LabelledRows, options: Any) -> float:
-    """Fit the model, and return the seconds."""
-    y: Any = rows.labels
-    if options.estimator in ONE_LABEL:
-        model.set_params(separator=None)
-        y = [names[0] for names in rows.labels]
+def _train(model: Any, texts: list[str], labels: list[list[str]], options: Any) -> float:
+    """Fit the model, and return the seconds that it took."""
     began = time.perf_counter()
-    model.fit(rows.texts, y)
+    if options.estimator in ONE_LABEL:
+        model.set_params(separator=None).fit(texts, [names[0] for names in labels])
+    else:
+        model.fit(texts, labels)
     return time.perf_counter() - began
 
 
-def _tell(options: Any, text: str) -> None:
-    if not options.quiet:
-        say(text)
-
-
-def _as_size(n_bytes: int) -> str:
-    return f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 1e5 else f"{n_bytes / 1e3:,.1f} kB"
+def _read_label_texts(options: Any) -> dict[str, str] | None:
+    """Return the text of each label, or None without ``--label-texts``."""
+    if options.label_texts is None:
+        return None
+    if options.estimator not in TAKE_LABEL_TEXTS:
+        raise CommandError(
+            f"--label-texts: {options.estimator} reads no texts of labels. Add --estimator "
+            f"{' or '.join(TAKE_LABEL_TEXTS)}."
+        )
+    if not options.label_name or not options.label_text:
+        raise CommandError("--label-texts: needs --label-name COLUMN and --label-text COLUMN.")
+    found: dict[str, str] = {}
+    columns = {"--label-name": [options.label_name], "--label-text": options.label_text}
+    # --format and --delimiter are those of the first table.
+    reading = argparse.Namespace(**vars(options) | {"format": None, "delimiter": None})
+    for frame in read_chunks(options.label_texts, columns, reading):
+        names = [as_text(name).strip() for name in frame[options.label_name]]
+        texts = texts_of(frame, options.label_text)
+        found |= {name: text for name, text in zip(names, texts, strict=True) if name}
+    if not found:
+        raise CommandError(f"{options.label_texts}: no row has a name of a label (--label-name).")
+    return found

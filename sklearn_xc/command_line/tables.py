@@ -1,161 +1,188 @@
-"""A table by its kind: columns, and rows one after the other."""
+"""Tables as data frames: CSV, TSV, JSON lines and Parquet, in chunks of rows."""
 
+import csv
+import json
+import lzma
 import os
+import sys
+import warnings
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
-from sklearn_xc.command_line.cells import text_of
-from sklearn_xc.command_line.delimited import Row, read_delimited
-from sklearn_xc.command_line.errors import CommandError, listed, nearest
-from sklearn_xc.command_line.json_lines import read_json_lines
-from sklearn_xc.command_line.parquet import read_parquet
-from sklearn_xc.command_line.sources import Source, open_source
+from sklearn_xc._name_lists import names_in, refuse_written_lists
+from sklearn_xc._near_names import did_you_mean
 
-COMPRESSED = (".gz", ".xz", ".bz2")
-#: Characters of a column's name that a message shows.
-_MOST_SHOWN = 60
-_KINDS = {
-    ".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl",
-    ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet", ".pq": "parquet",
-}  # fmt: skip
-
-
-@dataclass
-class Table:
-    """An open table.
-
-    Attributes
-    ----------
-    name : str
-        For messages.
-    kind : {"csv", "tsv", "jsonl", "parquet"}
-    columns : list of str
-    rows : iterator of dict
-    source : Source or None
-        None for Parquet.
-    n_rows : int or None
-        Where it is known beforehand.
-    """
-
-    name: str
-    kind: str
-    columns: list[str]
-    rows: Iterator[Row]
-    source: Source | None
-    n_rows: int | None = None
-
-    def share_read(self, n_done: int) -> float | None:
-        """Return the share of the table that is behind, after `n_done` rows, where it is known."""
-        if self.source is None:
-            return n_done / max(1, self.n_rows or 0)
-        return self.source.share_read()
-
-    def check_columns(self, names: list[str], option: str) -> None:
-        """Raise an error for a column that is not there.
-
-        Parameters
-        ----------
-        names : list of str
-        option : str
-            That names columns.
-
-        Raises
-        ------
-        CommandError
-            That says where columns were looked for, lists them, and says which one may be meant.
-        """
-        for name in names:
-            if name not in self.columns:
-                raise CommandError(
-                    f"{self.name}: there is no column {name!r} ({option})."
-                    f"{nearest(name, self.columns)} {self._columns_found(option)}"
-                )
-
-    def _columns_found(self, option: str) -> str:
-        found = listed(map(_shown, self.columns))
-        take = f"Take one of these ({option} COLUMN)"
-        if self.kind == "jsonl":
-            return f"The first rows have the keys: {found}. {take}."
-        if self.kind == "parquet":
-            return f"Columns: {found}. {take}."
-        return (
-            f"The first line, taken for the header, names: {found}. {take}, or put a header first."
-        )
+_FORMATS = {
+    ".csv": "csv",
+    ".txt": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+_CHUNK_ROWS = 8192
+_WRITTEN_LISTS = (
+    "JSON lines keep lists: in pandas, make lists of the column by map(ast.literal_eval), then "
+    "write to_json(path, orient='records', lines=True)"
+)
 
 
-def _shown(column: str) -> str:
-    """Return the beginning of a name, which is a whole text where there is no header."""
-    if len(column) <= _MOST_SHOWN:
-        return column
-    return column[:_MOST_SHOWN].rstrip() + "..."
+class CommandError(Exception):
+    """An error of the user; its message is printed, and the command ends with exit code 2."""
 
 
-def kind_of_name(path: str) -> str | None:
-    """Return the kind of table that a file's name tells, ".gz" and the like left aside."""
-    stem, suffix = os.path.splitext(path)
-    if suffix.lower() in COMPRESSED:
+def say(text: str) -> None:
+    """Print a line on standard error, apart from the results."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def format_of(path: str) -> str | None:
+    """Return the format that a file's name stands for, compressed or not."""
+    stem, suffix = os.path.splitext(path.lower())
+    if suffix in (".gz", ".xz", ".bz2"):
         suffix = os.path.splitext(stem)[1]
-    return _KINDS.get(suffix.lower())
+    return _FORMATS.get(suffix)
 
 
-@contextmanager
-def open_table(path: str, options: Any) -> Iterator[Table]:
-    """Open a table.
+def read_chunks(path: str, columns: dict[str, list[str]], options: Any) -> Iterator[Any]:
+    """Yield a table as data frames of up to 8,192 rows.
 
     Parameters
     ----------
     path : str
         A file, or "-" for standard input.
+    columns : dict of str to list of str
+        Columns that must be there, by the option that names them.
     options : argparse.Namespace
         With ``format``, ``delimiter``, ``quotes`` and ``encoding``.
 
     Raises
     ------
     CommandError
-        For what is no table.
+        For a file that cannot be read as such a table, and for missing columns.
     """
-    kind = options.format or kind_of_name(path)
+    try:
+        for number, frame in enumerate(_read(path, options)):
+            if not number:
+                _check_columns(frame, columns, path)
+            yield frame
+    except ImportError as error:
+        raise CommandError(
+            f"{path}: reading tables needs pandas, and Parquet also pyarrow: pip install "
+            f"'sklearn-xc[cli]' ({error})."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise CommandError(
+            f"{path}: the text is not {error.encoding} ({error.reason} at byte {error.start}). "
+            "Pass its --encoding, such as cp1252 for tables from Excel."
+        ) from error
+    except (ValueError, EOFError, Warning, zlib.error, lzma.LZMAError) as error:
+        hint = " If quotes are ordinary characters, add --no-quotes." if "EOF" in str(error) else ""
+        raise CommandError(f"{path}: {str(error).strip()}.{hint}") from error
+
+
+def _read(path: str, options: Any) -> Iterator[Any]:
+    import pandas
+
+    source = sys.stdin.buffer if path == "-" else path
+    kind = options.format or format_of(path) or "csv"
     if kind == "parquet":
-        columns, rows, n_rows = read_parquet(path)
-        yield Table(path, kind, columns, rows, None, n_rows)
+        from pyarrow.parquet import ParquetFile
+
+        for batch in ParquetFile(source).iter_batches(_CHUNK_ROWS):
+            yield batch.to_pandas()
         return
-    with open_source(path) as source:
-        if kind is None:
-            begin = source.stream.peek(4)[:4]
-            if begin == b"PAR1":
-                raise CommandError(f"{source.name}: Parquet must be named by --format parquet.")
-            kind = "jsonl" if begin.lstrip(b"\xef\xbb\xbf").startswith(b"{") else "csv"
+    form: dict[str, Any] = {"chunksize": _CHUNK_ROWS, "encoding": options.encoding}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pandas.errors.ParserWarning)  # every row has too many cells
         if kind == "jsonl":
-            columns, rows = read_json_lines(source, options.encoding)
-        else:
-            delimiter = options.delimiter or ("\t" if kind == "tsv" else None)
-            columns, rows = read_delimited(source, delimiter, options.quotes, options.encoding)
-        yield Table(source.name, kind, columns, rows, source)
+            yield from pandas.read_json(source, lines=True, dtype=False, **form)
+            return
+        yield from pandas.read_csv(
+            source,
+            sep=options.delimiter or ("\t" if kind == "tsv" else ","),
+            quoting=csv.QUOTE_MINIMAL if options.quotes else csv.QUOTE_NONE,
+            dtype=str,
+            keep_default_na=False,
+            index_col=False,
+            **form,
+        )
 
 
-def in_chunks(
-    table: Table, text_columns: list[str], n_rows: int = 8192, n_characters: int = 2**23
-) -> Iterator[tuple[list[Row], list[str]]]:
-    """Yield rows and their texts, so many at a time that neither they nor their features are many.
+def _check_columns(frame: Any, columns: dict[str, list[str]], path: str) -> None:
+    known = list(map(str, frame.columns))
+    for option, names in columns.items():
+        for name in names:
+            if name not in known:
+                hint = did_you_mean(name, known)
+                if len(known) == 1:
+                    hint += " If other characters than ',' separate cells, pass --delimiter."
+                shown = ", ".join(one[:60] for one in known[:30])
+                raise CommandError(
+                    f"{path}: there is no column {name!r} ({option}). The table has: {shown}.{hint}"
+                )
 
-    Parameters
-    ----------
-    table : Table
-    text_columns : list of str
-    n_rows, n_characters : int
-        A chunk ends when it has so many of either.
+
+def texts_of(frame: Any, columns: list[str]) -> list[str]:
+    """Return the texts of some columns, joined by blanks; empty cells are left out."""
+    cells = [map(as_text, frame[name]) for name in columns if name in frame]
+    return [" ".join(filter(None, row)) for row in zip(*cells, strict=True)]
+
+
+def names_of(cell: Any, separator: str | None) -> list[str]:
+    """Return the labels in a cell, each once: of a list, or of a text with `separator`."""
+    if isinstance(cell, list | tuple) or hasattr(cell, "tolist"):
+        names = [as_text(one).strip() for one in list(cell) if not isinstance(one, list | dict)]
+        if len(names) < len(cell):
+            raise CommandError(f"labels must be names, or a list of names. Got {as_text(cell)}.")
+    elif isinstance(cell, dict):
+        raise CommandError(f"labels must be names, or a list of names. Got {as_text(cell)}.")
+    else:
+        names = names_in(as_text(cell), separator)
+    return list(dict.fromkeys(filter(None, names)))
+
+
+def as_text(cell: Any) -> str:
+    """Return a cell as text: empty if it is missing, without ".0", lists as JSON."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, list | dict) or hasattr(cell, "__len__"):
+        return json.dumps(cell, ensure_ascii=False, default=lambda one: one.tolist())
+    if cell is None or cell != cell:
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell)
+
+
+def read_labelled(
+    path: str, text_columns: list[str], label_column: str, separator: str | None, options: Any
+) -> tuple[list[str], list[list[str]]]:
+    """Return the texts and the labels of all rows of a table.
+
+    Raises
+    ------
+    CommandError, ValueError
+        If no row has a label, or none a text, and as :func:`read_chunks`; for lists that were
+        written as text.
     """
-    rows: list[Row] = []
     texts: list[str] = []
-    size = 0
-    for row in table.rows:
-        rows.append(row)
-        texts.append(text_of(row, text_columns))
-        size += len(texts[-1])
-        if len(rows) == n_rows or size >= n_characters:
-            yield rows, texts
-            rows, texts, size = [], [], 0
-    if rows:
-        yield rows, texts
+    labels: list[list[str]] = []
+    columns = {"--text": text_columns, "--labels": [label_column]}
+    for frame in read_chunks(path, columns, options):
+        cells = list(frame[label_column])
+        refuse_written_lists(cells, f"{path}: column {label_column!r}", _WRITTEN_LISTS)
+        labels += [names_of(cell, separator) for cell in cells]
+        texts += texts_of(frame, text_columns)
+    if not any(labels):
+        raise CommandError(f"{path}: no row has a label in column {label_column!r} (--labels).")
+    if not any(text.strip() for text in texts):
+        raise CommandError(f"{path}: no row has a text in {', '.join(text_columns)} (--text).")
+    n_without = labels.count([])
+    if n_without and not options.quiet:
+        say(f"note: {n_without:,} of {len(labels):,} rows have no label.")
+    return texts, labels

@@ -1,131 +1,159 @@
-"""``tag``: a table gets two further columns, the labels of a model and scores or probabilities."""
+"""``tag``: a table gets two more columns, the labels of a model and their scores."""
 
 import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from sklearn_xc.command_line.allowed_names import OwnNames, read_allowed_names
-from sklearn_xc.command_line.errors import CommandError, say
-from sklearn_xc.command_line.model_files import load_model, text_columns
-from sklearn_xc.command_line.outputs import open_output
-from sklearn_xc.command_line.progress import Progress
-from sklearn_xc.command_line.tables import in_chunks, kind_of_name, open_table
-from sklearn_xc.command_line.tagged_tables import (
-    DelimitedWriter,
-    JsonLinesWriter,
-    Tags,
-    free_names,
+from sklearn_xc._near_names import did_you_mean
+from sklearn_xc.command_line.models import load_model
+from sklearn_xc.command_line.tables import (
+    CommandError,
+    as_text,
+    format_of,
+    names_of,
+    read_chunks,
+    say,
+    texts_of,
 )
 
-#: Labels of a row where neither their number nor a least score is given.
 _DEFAULT_K = 5
-#: Labels of a row that are looked at for a least score.
+#: Labels of a row that are compared with a threshold.
 _MOST_PAST_THRESHOLD = 100
 
+#: Labels of a row and their scores, best first.
+Tags = list[tuple[Any, float]]
 
-def tag(options: Any) -> None:
-    """Write a table with labels.
 
-    Parameters
-    ----------
-    options : argparse.Namespace
-        As :mod:`sklearn_xc.command_line.arguments` reads them.
+def run(options: Any) -> None:
+    """Write a table with labels."""
+    kind = options.format or format_of(options.table) or "csv"
+    if options.out != "-":
+        kind = format_of(options.out) or kind
+        if kind == "parquet":
+            raise CommandError(f"--out {options.out}: expected a name in .csv, .tsv or .jsonl.")
+    model, text_columns, _, separator = load_model(options)
+    separator = separator or ";"
+    columns = {"--text": text_columns}
+    if options.exclude_column is not None:
+        columns["--exclude-column"] = [options.exclude_column]
+    scores = "probabilities" if _has_probabilities(model) else "scores"
+    added = "predicted_labels", f"predicted_{scores}"
+    allowed = _read_allowed(model, options)
+    known = {as_text(name): name for name in model.classes_.tolist()}
+    n_rows = 0
+    with _open_output(options.out) as stream:
+        for frame in read_chunks(options.table, columns, options):
+            if set(added) & set(frame.columns):
+                raise CommandError(f"{options.table}: has a column {' or '.join(added)} already.")
+            if options.exclude_column is not None:
+                cells = [names_of(cell, separator) for cell in frame[options.exclude_column]]
+                allowed = {"exclude": [[known[n] for n in row if n in known] for row in cells]}
+            tags = _tags_of(model, texts_of(frame, text_columns), options, allowed)
+            _write(stream, frame, tags, added, kind, separator, is_first=not n_rows)
+            n_rows += len(frame)
+    if not options.quiet:
+        say(f"{n_rows:,} rows to {'standard output' if options.out == '-' else options.out}")
+
+
+@contextmanager
+def _open_output(path: str) -> Iterator[Any]:
+    """Open standard output for "-", or a file that appears when it is complete."""
+    from sklearn_xc._atomic_files import open_atomic
+
+    if path == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with open_atomic(path) as stream:
+        yield stream
+
+
+def _write(
+    stream: Any,
+    frame: Any,
+    tags: list[Tags],
+    added: tuple[str, str],
+    kind: str,
+    separator: str,
+    *,
+    is_first: bool,
+) -> None:
+    names = [[as_text(name) for name, _ in row] for row in tags]
+    scores = [[f"{score:.4g}" for _, score in row] for row in tags]
+    if kind == "jsonl":
+        values: Any = names, [[float(score) for score in row] for row in scores]
+        frame = frame.assign(**dict(zip(added, values, strict=True)))
+        text = frame.to_json(orient="records", lines=True, force_ascii=False, double_precision=15)
+    else:
+        values = [[separator.join(row) for row in column] for column in (names, scores)]
+        frame = frame.assign(**dict(zip(added, values, strict=True)))
+        for name in frame.select_dtypes(object):
+            frame[name] = frame[name].map(as_text)
+        sep = "\t" if kind == "tsv" else ","
+        text = frame.to_csv(sep=sep, header=is_first, index=False, lineterminator="\n")
+    stream.write(text.encode())
+
+
+def _read_allowed(model: Any, options: Any) -> dict[str, Any]:
+    """Return ``candidates`` or ``exclude`` for ``predict_topk``: the names in the lines of a file.
 
     Raises
     ------
     CommandError
-        For options, models and tables that do not do.
+        If the model knows none of the names.
     """
-    kind = _kind_of_output(options)
-    model, known = load_model(options.model)
-    columns = text_columns(options.text, known)
-    separator = options.separator or (known.separator if known else None) or ";"
-    if _has_probabilities(model) and (options.threshold or 0) > 1:
-        raise CommandError(
-            f"--threshold {options.threshold:g}: the model gives probabilities, from 0 to 1."
-        )
-    allowed = read_allowed_names(model, options)
-    own = None
-    if options.exclude_column is not None:
-        own = OwnNames(model, options.exclude_column, separator)
-    n_done = 0
-    with Progress(options.quiet) as progress, open_table(options.table, options) as table:
-        table.check_columns(columns, "--text")
-        if own is not None:
-            table.check_columns([options.exclude_column], "--exclude-column")
-        numbers = "probabilities" if _has_probabilities(model) else "scores"
-        added = free_names(table.columns, numbers)
-        if added != free_names([], numbers) and not options.quiet:
-            say(f"note: the table has such columns already; the new ones are {', '.join(added)}.")
-        kind = kind or ("csv" if table.kind == "parquet" else table.kind)
-        with open_output(options.out) as stream:
-            writer: Any
-            if kind == "jsonl":
-                writer = JsonLinesWriter(stream, added)
-            else:
-                delimiter = "\t" if kind == "tsv" else options.out_delimiter
-                writer = DelimitedWriter(stream, table.columns, added, separator, delimiter)
-            for rows, texts in in_chunks(table, columns):
-                if own is not None:
-                    allowed = own.of(rows)
-                writer.write(rows, _tags_of(model, texts, options, allowed))
-                n_done += len(rows)
-                progress.show(n_done, table.share_read(n_done))
-    if not options.quiet:
-        if own is not None:
-            own.tell_unknown()
-        seconds = progress.seconds
-        say(
-            f"{n_done:,} rows to {'standard output' if options.out == '-' else options.out} "
-            f"[{seconds:.1f} s, {n_done / seconds:,.0f} rows/s]"
-        )
+    for argument in ("candidates", "exclude"):
+        path = getattr(options, argument)
+        if path is None:
+            continue
+        with open(path, encoding="utf-8-sig") as file:
+            given = [name for line in file if (name := line.strip())]
+        known = {as_text(name): name for name in model.classes_.tolist()}
+        unknown = [name for name in given if name not in known]
+        if len(unknown) == len(given):
+            raise CommandError(f"--{argument} {path}: no line is the name of a label of the model.")
+        if unknown and not options.quiet:
+            say(
+                f"note: {path}: {len(unknown):,} of {len(given):,} names are no labels of the "
+                f"model, such as {unknown[0]!r}.{did_you_mean(unknown[0], known)}"
+            )
+        return {argument: [known[name] for name in given if name in known]}
+    return {}
 
 
 def _tags_of(model: Any, texts: list[str], options: Any, allowed: dict[str, Any]) -> list[Tags]:
+    if not texts:  # a table with a header alone
+        return []
     if options.predicted:
-        found = _predicted(model, texts, allowed)
-    elif options.threshold is None:
-        found = _best(model, texts, options.k or _DEFAULT_K, allowed)
-    else:
+        k = getattr(model.classifier_, "top_k", _MOST_PAST_THRESHOLD)
+        answers = [
+            set(names) if isinstance(names, list) else {names} for names in model.predict(texts)
+        ]
+        best = _best(model, texts, k, allowed)
+        found = [
+            [tag for tag in row if tag[0] in names]
+            for row, names in zip(best, answers, strict=True)
+        ]
+    elif options.threshold is not None:
         best = _best(model, texts, options.k or _MOST_PAST_THRESHOLD, allowed)
         found = [[tag for tag in row if tag[1] >= options.threshold] for row in best]
+    else:
+        found = _best(model, texts, options.k or _DEFAULT_K, allowed)
     return [row[: options.k] for row in found]
 
 
-def _predicted(model: Any, texts: list[str], allowed: dict[str, Any]) -> list[Tags]:
-    """Return the labels that the model predicts, best first."""
-    answers = model.predict(texts)
-    if hasattr(answers, "shape") and len(answers.shape) != 1:
-        raise CommandError(
-            "--predicted: the model was fitted on a matrix of labels, without names."
-        )
-    k = getattr(model.classifier_, "top_k", _MOST_PAST_THRESHOLD)
-    named = [set(names) if isinstance(names, list) else {names} for names in answers]
-    return [
-        [tag for tag in row if tag[0] in names]
-        for names, row in zip(named, _best(model, texts, k, allowed), strict=True)
-    ]
-
-
 def _best(model: Any, texts: list[str], k: int, allowed: dict[str, Any]) -> list[Tags]:
-    """Return the k best labels, in the order of scores, with these or with probabilities."""
-    ask = model.predict_proba_topk if _has_probabilities(model) else model.predict_topk
-    places, numbers = ask(texts, min(k, len(model.classes_)), **allowed)
-    kept = (places >= 0) & (numbers > -math.inf)
-    names = model.classes_
+    """Return the k best labels by score, with scores or with probabilities."""
+    predict = model.predict_proba_topk if _has_probabilities(model) else model.predict_topk
+    labels, scores = predict(texts, min(k, len(model.classes_)), **allowed)
+    kept = (labels >= 0) & (scores > -math.inf)
     return [
-        list(zip(names[row[known]].tolist(), values[known].tolist(), strict=True))
-        for row, values, known in zip(places, numbers, kept, strict=True)
+        list(zip(model.classes_[row[some]].tolist(), values[some].tolist(), strict=True))
+        for row, values, some in zip(labels, scores, kept, strict=True)
     ]
 
 
 def _has_probabilities(model: Any) -> bool:
-    """Return whether a model was fitted with probabilities of its best labels."""
     return hasattr(model, "predict_proba_topk")
-
-
-def _kind_of_output(options: Any) -> str | None:
-    """Return the kind of table that the name of the output says, None for that of the input."""
-    kind = options.out_format or (None if options.out == "-" else kind_of_name(options.out))
-    if kind == "parquet":
-        raise CommandError(f"--out {options.out}: Parquet is not written. Name it .csv or .jsonl.")
-    return kind

@@ -13,11 +13,11 @@ import sklearn_xc
 USE = """
 import tempfile
 import sklearn_xc
-from sklearn_xc.command_line.compile_kernels import _made_texts
+from sklearn_xc.command_line.compile_kernels import _make_texts
 from sklearn_xc.command_line.estimators import make_model
 
-texts, tags = _made_texts(500)
-model = make_model("ova", [], decisions="thresholds", separator=None, min_count=1,
+texts, tags = _make_texts(500)
+model = make_model("ova", [], around="thresholds", separator=None, min_count=1,
                    label_texts=None, n_jobs=1, seed=1)
 model.fit(texts[:400], tags[:400])
 model.predict_topk(texts[400:])
