@@ -1,9 +1,8 @@
-"""Indicators and rankings with ancestors, and without, in pieces of rows.
+"""Indicators and rankings with ancestors, and without.
 
 ``ancestors`` is the matrix of :class:`LabelHierarchy`, canonical.
 """
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,78 +10,51 @@ import scipy.sparse as sp
 
 from sklearn_xc._arguments import as_native, refuse_disguised
 from sklearn_xc._sparse_input import check_sparse
-from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.row_ranges import cut_rows
 
-#: Pairs of an entry and a node above it that are made at a time; sorted scores take 60 bytes each.
-_TOGETHER = 1 << 20
+#: Pairs of an entry and a node above it that are made at a time; sorting takes 60 bytes each.
+_PAIRS = 1 << 20
 
 
-def read_indicator(Y: Any, n_nodes: int, who: str) -> sp.csr_array:
-    """Return an indicator as a canonical CSR of bool with a column for each node.
-
-    Parameters
-    ----------
-    Y : {array-like, sparse matrix} of shape (n, n_labels)
-        Of 0 and 1, with at most `n_nodes` columns.
-    n_nodes : int
-    who : str
-        For messages.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For anything else.
-    """
-    csr = _read(Y, n_nodes, "biuf", f"{who}: Y", "an indicator of 0 and 1")
+def read_indicator(Y: Any, n_nodes: int, name: str) -> sp.csr_array:
+    """Return an indicator of 0 and 1 as a canonical CSR of bool with a column for each node."""
+    csr = _read(Y, n_nodes, "biuf", name)
     wrong = np.flatnonzero((csr.data != 0) & (csr.data != 1))
     if wrong.size:
-        at = int(wrong[0])
-        row = int(np.searchsorted(csr.indptr, at, side="right")) - 1
-        raise ValueError(
-            f"{who}: Y must be an indicator of 0 and 1. Got {csr.data[at]} at row {row}, column "
-            f"{csr.indices[at]} (repeated sparse entries are added up)."
-        )
+        raise ValueError(f"{name} must be an indicator of 0 and 1. Got {csr.data[wrong[0]]}.")
     csr.eliminate_zeros()
     return csr.astype(bool)
 
 
-def read_scores(scores: Any, n_nodes: int, who: str) -> sp.csr_array:
+def read_scores(scores: Any, n_nodes: int, name: str) -> sp.csr_array:
     """Return sparse scores as a canonical CSR with a column for each node; zeros stay stored."""
     if not sp.issparse(scores):
         raise TypeError(
-            f"{who}: scores must be a sparse matrix, as decision_function gives after a sparse "
-            f"fit. Got {type(scores).__name__}. For others there is consistent_topk."
+            f"{name} must be a sparse matrix, as decision_function returns after a sparse fit. Got "
+            f"{type(scores).__name__}. For rankings, use consistent_topk."
         )
-    csr = _read(scores, n_nodes, "iuf", f"{who}: scores", "scores")
+    csr = _read(scores, n_nodes, "iuf", name)
     if np.isnan(csr.data).any():
-        at = int(np.isnan(csr.data).argmax())
-        row = int(np.searchsorted(csr.indptr, at, side="right")) - 1
-        raise ValueError(f"{who}: scores must be numbers. Got NaN in row {row}.")
+        raise ValueError(f"{name} must not hold NaN.")
     return csr
 
 
-def _read(matrix: Any, n_nodes: int, kinds: str, name: str, expected: str) -> sp.csr_array:
+def _read(matrix: Any, n_nodes: int, kinds: str, name: str) -> sp.csr_array:
     check_sparse(matrix, name)
     refuse_disguised(matrix, name)
     if not sp.issparse(matrix):
-        try:
-            matrix = as_native(matrix)
-        except ValueError as error:
-            raise ValueError(f"{name} must be {expected}. Got rows of unequal length.") from error
-    if matrix.ndim != 2:
-        raise ValueError(f"{name} must be {expected}, of 2 dimensions. Got shape {matrix.shape}.")
-    if matrix.dtype.kind not in kinds:
-        raise ValueError(f"{name} must be {expected}. Got dtype {matrix.dtype}.")
-    if matrix.shape[1] > n_nodes:
+        matrix = as_native(matrix)
+    if matrix.ndim != 2 or matrix.shape[1] > n_nodes:
         raise ValueError(
-            f"{name} must have at most {n_nodes} columns, one for each node of the hierarchy. Got "
-            f"shape {matrix.shape}."
+            f"{name} must be a matrix with at most {n_nodes} columns, one for each node of the "
+            f"hierarchy. Got shape {matrix.shape}."
         )
+    if matrix.dtype.kind not in kinds:
+        raise ValueError(f"{name} must be an indicator or scores. Got dtype {matrix.dtype}.")
     if matrix.dtype.kind != "f":
         matrix = matrix.astype(np.int64)  # in which repeated entries add up
     csr = sp.csr_array(matrix)
-    # A new one, which knows nothing of the order that its arrays may be said to have.
+    # A new matrix, without flags that the given one may carry about the order of its indices.
     parts = (csr.data, csr.indices, csr.indptr)
     csr = sp.csr_array(parts, shape=(matrix.shape[0], n_nodes), copy=True)
     csr.sum_duplicates()
@@ -90,78 +62,45 @@ def _read(matrix: Any, n_nodes: int, kinds: str, name: str, expected: str) -> sp
 
 
 def with_ancestors(Y: sp.csr_array, ancestors: sp.csr_array) -> sp.csr_array:
-    """Return an indicator in which the ancestors of each row's nodes are added.
-
-    Parameters
-    ----------
-    Y : csr_array of bool of shape (n, n_nodes)
-    ancestors : csr_array of bool of shape (n_nodes, n_nodes)
-
-    Returns
-    -------
-    csr_array of bool of shape (n, n_nodes)
-        Canonical.
-    """
-    return _in_pieces(Y, ancestors, lambda part: part @ ancestors + part)
+    """Return an indicator (bool, canonical) with the ancestors of each row's nodes added."""
+    added = sp.csr_array(Y @ ancestors + Y)
+    added.sort_indices()
+    return added
 
 
 def deepest(Y: sp.csr_array, ancestors: sp.csr_array) -> sp.csr_array:
-    """Return an indicator without the nodes above another one of their row."""
-
-    def without(part: sp.csr_array) -> sp.csr_array:
-        above = part.multiply(part @ ancestors)
-        kept = part.astype(np.int8) - above.astype(np.int8)
-        kept.eliminate_zeros()
-        return kept.astype(bool)
-
-    return _in_pieces(Y, ancestors, without)
+    """Return an indicator without the nodes above another node of their row."""
+    above = Y.multiply(Y @ ancestors)
+    kept = sp.csr_array(Y.astype(np.int8) - above.astype(np.int8))
+    kept.eliminate_zeros()
+    kept.sort_indices()
+    return kept.astype(bool)
 
 
-def _in_pieces(Y: sp.csr_array, ancestors: sp.csr_array, change: Callable) -> sp.csr_array:
-    parts, n_entries = [], 0
-    for first, last in _pieces(Y, ancestors):
-        parts.append(sp.csr_array(change(Y[first:last])))
-        n_entries += parts[-1].nnz
-        if len(parts) > 1:
-            require_bytes(
-                2 * 9 * n_entries, None, f"an indicator of {last} rows with ancestors",
-                "Take fewer rows at a time.", "LabelHierarchy",
-            )  # fmt: skip
-    whole = sp.vstack(parts, format="csr") if len(parts) > 1 else parts[0] if parts else Y.copy()
-    whole.sort_indices()
-    return whole
-
-
-def _pieces(Y: sp.csr_array, ancestors: sp.csr_array) -> Iterator[tuple[int, int]]:
-    """Yield ranges of rows with about as many pairs of an entry and a node above it."""
-    of_entries = 1 + np.diff(ancestors.indptr).astype(np.int64)[Y.indices]
-    return cut_rows(np.concatenate([[0], np.cumsum(of_entries)])[Y.indptr], _TOGETHER)
-
-
-def consistent(scores: sp.csr_array, ancestors: sp.csr_array) -> Iterator[sp.csr_array]:
-    """Yield scores, piece by piece of their rows, in which no node scores above its ancestors.
+def consistent(scores: sp.csr_array, ancestors: sp.csr_array) -> sp.csr_array:
+    """Return scores in which each node scores as high as any node below it.
 
     Parameters
     ----------
     scores : csr_array of float of shape (n, n_nodes)
-        Canonical; what is not stored is not scored.
+        Canonical; entries that are not stored are not scored.
     ancestors : csr_array of bool of shape (n_nodes, n_nodes)
 
-    Yields
-    ------
-    csr_array of float of shape (n_rows, n_nodes)
-        Each scored node and its ancestors, with the largest of what they and the nodes below them
-        score. Canonical.
+    Returns
+    -------
+    csr_array of float of shape (n, n_nodes)
+        Canonical: each scored node and its ancestors.
     """
-    n_nodes = scores.shape[1]
+    n, n_nodes = scores.shape
     counts = np.diff(ancestors.indptr).astype(np.int64)
-    for first, last in _pieces(scores, ancestors):
+    n_pairs = np.concatenate([[0], np.cumsum(1 + counts[scores.indices])])[scores.indptr]
+    parts = [(np.empty(0, np.int64), scores.data[:0])]
+    for first, last in cut_rows(n_pairs, _PAIRS):
         piece = slice(scores.indptr[first], scores.indptr[last])
         nodes, values = scores.indices[piece].astype(np.int64), scores.data[piece]
-        rows = np.repeat(np.arange(last - first), np.diff(scores.indptr[first : last + 1]))
+        rows = np.repeat(np.arange(first, last), np.diff(scores.indptr[first : last + 1]))
         n_above = counts[nodes]
         entry = np.repeat(np.arange(len(nodes)), n_above)
-        # The place of each ancestor in its node's row, 0, 1, ...
         place = np.arange(len(entry)) - np.repeat(np.cumsum(n_above) - n_above, n_above)
         above = ancestors.indices[ancestors.indptr[nodes[entry]] + place]
         keys = np.concatenate([rows * n_nodes + nodes, rows[entry] * n_nodes + above])
@@ -169,20 +108,17 @@ def consistent(scores: sp.csr_array, ancestors: sp.csr_array) -> Iterator[sp.csr
         keys, values = keys[order], np.concatenate([values, values[entry]])[order]
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
         if len(starts):
-            values = np.maximum.reduceat(values, starts)
-        rows, nodes = np.divmod(keys[starts], n_nodes)
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=last - first))])
-        yield sp.csr_array((values, nodes, indptr), shape=(last - first, n_nodes))
+            parts.append((keys[starts], np.maximum.reduceat(values, starts)))
+    keys, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    rows, nodes = np.divmod(keys, n_nodes)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+    return sp.csr_array((values, nodes, indptr), shape=(n, n_nodes))
 
 
 def ranked(scores: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k best nodes of each row and their scores, padded with -1 and -inf.
+    """Return the k best nodes of each row of a canonical CSR and their scores.
 
-    Parameters
-    ----------
-    scores : csr_array of float of shape (n, n_nodes)
-        Canonical; ties go to the smaller node.
-    k : int
+    Padded with -1 and -inf; ties go to the smaller node.
     """
     n = scores.shape[0]
     rows = np.repeat(np.arange(n), np.diff(scores.indptr))
@@ -195,41 +131,28 @@ def ranked(scores: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
     return labels, found
 
 
-def as_pairs(labels: Any, scores: Any, n_nodes: int, who: str) -> sp.csr_array:
-    """Return a ranking as sparse scores: a node that comes twice in a row has the larger one.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For other shapes, kinds and positions, and NaN.
-    """
+def read_ranking(labels: Any, scores: Any, n_nodes: int, who: str) -> sp.csr_array:
+    """Return a ranking as sparse scores; of a node that comes twice in a row, the larger score."""
     expected = f"{who}: labels and scores must be two arrays of shape (n, k), as topk returns them"
     for name, value in (("labels", labels), ("scores", scores)):
         refuse_disguised(value, f"{who}: {name}")
         if sp.issparse(value):
-            raise TypeError(
-                f"{expected}. Got a sparse matrix as {name}: there is consistent_scores."
-            )
-    try:
-        labels, scores = as_native(labels), as_native(scores)
-    except ValueError as error:
-        raise ValueError(f"{expected}. Got rows of unequal length.") from error
+            raise TypeError(f"{expected}. Got a sparse matrix: use consistent_scores.")
+    labels, scores = as_native(labels), as_native(scores)
     if labels.ndim != 2 or labels.shape != scores.shape:
         raise ValueError(f"{expected}. Got shapes {labels.shape} and {scores.shape}.")
     if labels.dtype.kind not in "iu" or scores.dtype.kind not in "iuf":
         raise ValueError(f"{expected}. Got dtypes {labels.dtype} and {scores.dtype}.")
     outside = (labels < -1) | (labels >= n_nodes)
     if outside.any():
-        row, rank = np.argwhere(outside)[0]
         raise ValueError(
             f"{who}: labels must be positions of the {n_nodes} nodes, or -1. Got "
-            f"{labels[row, rank]} in row {row}."
+            f"{labels[outside][0]}."
         )
-    scores = scores if scores.dtype.kind == "f" else scores.astype(np.float64)
     there = labels >= 0
+    scores = scores if scores.dtype.kind == "f" else scores.astype(np.float64)
     if np.isnan(scores[there]).any():
-        row = int((np.isnan(scores) & there).any(axis=1).argmax())
-        raise ValueError(f"{who}: scores must be numbers. Got NaN in row {row}.")
+        raise ValueError(f"{who}: scores must not hold NaN.")
     rows = np.nonzero(there)[0]
     order = np.lexsort((-scores[there], labels[there], rows))
     rows, nodes, values = rows[order], labels[there][order].astype(np.int64), scores[there][order]

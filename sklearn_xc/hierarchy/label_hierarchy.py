@@ -13,18 +13,23 @@ from sklearn_xc._label_names import check_label_names
 from sklearn_xc._name_lists import are_name_lists, check_separator, read_name_lists
 from sklearn_xc._near_names import did_you_mean
 from sklearn_xc.hierarchy.answers import (
-    as_pairs,
     consistent,
     deepest,
     ranked,
     read_indicator,
+    read_ranking,
     read_scores,
     with_ancestors,
 )
-from sklearn_xc.hierarchy.closure import CycleError, ancestors_of, depths_of
-from sklearn_xc.hierarchy.edges import of_mapping, of_pairs, of_paths, of_positions
-
-_WHO = "LabelHierarchy"
+from sklearn_xc.hierarchy.graph import (
+    WHO,
+    ancestors_of,
+    depths_of,
+    names_and_edges,
+    names_and_edges_of_paths,
+    pairs_of,
+    parents_of,
+)
 
 
 class LabelHierarchy:
@@ -89,19 +94,18 @@ class LabelHierarchy:
     """
 
     def __init__(self, names: Any, edges: Any) -> None:
-        names = check_label_names(names, None, f"{_WHO}: names")
+        names = check_label_names(names, None, f"{WHO}: names")
         if not len(names):
-            raise ValueError(f"{_WHO}: a hierarchy has at least one node. Got none.")
+            raise ValueError(f"{WHO}: a hierarchy has at least one node. Got none.")
         self._set(names, _as_parents(names, edges), None)
-        try:
-            self._depths = depths_of(self.parents)
-        except CycleError as error:
-            cycle = [*map(repr, names[[*error.nodes, error.nodes[0]]].tolist())]
-            some = cycle if len(cycle) < 9 else [*cycle[:4], "...", *cycle[-4:]]
+        self._depths, cycle = depths_of(self.parents)
+        if cycle:
+            shown = [*map(repr, names[[*cycle, cycle[0]]].tolist())]
+            shown = shown if len(shown) < 9 else [*shown[:4], "...", *shown[-4:]]
             raise ValueError(
-                f"{_WHO}: no node may be above itself. Got a cycle from child to parent: "
-                f"{' > '.join(some)}."
-            ) from None
+                f"{WHO}: no node may be above itself. Got a cycle from child to parent: "
+                f"{' > '.join(shown)}."
+            )
 
     def folder_state(self) -> dict[str, Any]:
         """Return the arguments of the constructor."""
@@ -153,7 +157,20 @@ class LabelHierarchy:
         is_mapping = isinstance(parents, Mapping) or (
             callable(getattr(parents, "items", None)) and not hasattr(parents, "columns")
         )
-        return cls(*(of_mapping if is_mapping else of_positions)(parents, labels, _WHO))
+        if is_mapping:
+            pairs = [(child, one) for child, given in parents.items() for one in parents_of(given)]
+            return cls(*names_and_edges([child for child, _ in parents.items()], pairs, labels))
+        array = np.empty(0) if isinstance(parents, str) else np.asarray(parents)
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise TypeError(
+                f"{WHO}: parents must be a mapping of names to names, or an array of the position "
+                f"of each node's parent, -1 for none. Got {type(parents).__name__}."
+            )
+        children = np.flatnonzero(array != -1)
+        names = check_label_names(
+            np.arange(len(array)) if labels is None else labels, len(array), f"{WHO}: labels"
+        )
+        return cls(names, np.column_stack([children, array[children]]))
 
     @classmethod
     def from_edges(cls, edges: Any, labels: Any = None) -> "LabelHierarchy":
@@ -177,7 +194,7 @@ class LabelHierarchy:
         >>> LabelHierarchy.from_edges([("oak", "tree"), ("tree", "plant")], labels=["tree"]).names
         array(['tree', 'oak', 'plant'], dtype=object)
         """
-        return cls(*of_pairs(edges, labels, _WHO))
+        return cls(*names_and_edges([], pairs_of(edges), labels))
 
     @classmethod
     def from_paths(
@@ -214,7 +231,9 @@ class LabelHierarchy:
         >>> mesh.with_ancestors([["Lung Diseases"]])
         [['Respiratory Tract Diseases', 'Lung Diseases', 'C01']]
         """
-        return cls(*of_paths(paths, separator, labels, _WHO))
+        if check_separator(separator, WHO) is None:
+            raise ValueError(f"{WHO}: separator must be a text such as '/'. Got None.")
+        return cls(*names_and_edges_of_paths(paths, separator, labels))
 
     @property
     def ancestors(self) -> sp.csr_array:
@@ -325,9 +344,9 @@ class LabelHierarchy:
         """
         y = as_sequence(y)
         if separator is None and _is_flat(y):
-            refuse_disguised(y, f"{_WHO}: y")
+            refuse_disguised(y, f"{WHO}: y")
             y = [[name] for name in (y.tolist() if hasattr(y, "tolist") else y)]
-        rows = read_name_lists(y, check_separator(separator, _WHO), _WHO)
+        rows = read_name_lists(y, check_separator(separator, WHO), WHO)
         columns = self._find([name for row in rows for name in row], "y")
         indptr = np.cumsum([0, *map(len, rows)])
         ones = np.ones(len(columns), np.int8)
@@ -463,13 +482,9 @@ class LabelHierarchy:
         >>> scores
         array([[0.9, 0.9, 0.9]])
         """
-        given = as_pairs(labels, scores, self.n_nodes, _WHO)
-        k = np.shape(labels)[1] if k is None else check_count(k, f"{_WHO}: k")
-        parts = [ranked(part, k) for part in consistent(given, self.ancestors)]
-        parts = parts or [ranked(given, k)]
-        return np.concatenate([part[0] for part in parts]), np.concatenate(
-            [part[1] for part in parts]
-        )
+        given = read_ranking(labels, scores, self.n_nodes, WHO)
+        k = np.shape(labels)[1] if k is None else check_count(k, f"{WHO}: k")
+        return ranked(consistent(given, self.ancestors), k)
 
     def consistent_scores(self, scores: Any) -> Any:
         """Return sparse scores in which no label lacks its ancestors or scores above them.
@@ -500,10 +515,8 @@ class LabelHierarchy:
         >>> kinds.consistent_scores(csr_array([[0.9, 0.2, 0.95]])).toarray()
         array([[0.9 , 0.9 , 0.95]])
         """
-        given = read_scores(scores, self.n_nodes, _WHO)
-        parts = list(consistent(given, self.ancestors)) or [given]
-        whole = sp.vstack(parts, format="csr") if len(parts) > 1 else parts[0]
-        return _as_given(whole, scores)
+        given = read_scores(scores, self.n_nodes, f"{WHO}: scores")
+        return _as_given(consistent(given, self.ancestors), scores)
 
     def __repr__(self) -> str:
         """Return its size."""
@@ -522,7 +535,7 @@ class LabelHierarchy:
         y = as_sequence(y)
         is_names = separator is not None or are_name_lists(y) or _is_flat(y)
         given = self.encode(y, separator) if is_names else y
-        changed = change(read_indicator(given, self.n_nodes, _WHO), self.ancestors)
+        changed = change(read_indicator(given, self.n_nodes, f"{WHO}: Y"), self.ancestors)
         if is_names:
             names, ends = self.names[changed.indices].tolist(), changed.indptr.tolist()
             return [names[a:b] for a, b in pairwise(ends)]
@@ -531,12 +544,12 @@ class LabelHierarchy:
 
     def _positions(self, classes: Any) -> np.ndarray:
         """Return the positions of a model's labels."""
-        names = check_label_names(classes, None, f"{_WHO}: classes")
+        names = check_label_names(classes, None, f"{WHO}: classes")
         if names.dtype != object and self.names.dtype == object:
             if len(names) <= self.n_nodes and np.array_equal(names, np.arange(len(names))):
                 return names
             raise ValueError(
-                f"{_WHO}: classes must be names of nodes, which are texts, or the numbers of the "
+                f"{WHO}: classes must be names of nodes, which are texts, or the numbers of the "
                 f"columns 0 to {self.n_nodes - 1}. Got {names[:3].tolist()} first, of {len(names)}."
             )
         return self._find(names.tolist(), "classes")
@@ -551,46 +564,39 @@ class LabelHierarchy:
         except KeyError:
             unknown = list(dict.fromkeys(name for name in names if name not in places))
             raise ValueError(
-                f"{_WHO}: {argument} must hold names of nodes. Got {len(unknown)} that are none, "
+                f"{WHO}: {argument} must hold names of nodes. Got {len(unknown)} that are none, "
                 f"{unknown[0]!r} first: labels= of the method that made the hierarchy takes names "
                 f"that have no parents.{did_you_mean(unknown[0], places)}"
             ) from None
 
 
 def _as_parents(names: np.ndarray, edges: Any) -> sp.csr_array:
-    """Return edges as a matrix, after a look at each."""
+    """Return checked edges as a matrix with a row for each child."""
     n = len(names)
-    refuse_disguised(edges, f"{_WHO}: edges")
+    refuse_disguised(edges, f"{WHO}: edges")
     array = np.asarray(edges)
     if not array.size:
         array = np.empty((0, 2), np.int64)
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
         raise TypeError(
-            f"{_WHO}: edges must be pairs of positions, a child and its parent. Got shape "
+            f"{WHO}: edges must be pairs of positions, a child and its parent. Got shape "
             f"{array.shape} and dtype {array.dtype}: from_edges takes names."
         )
     outside = (array < 0) | (array >= n)
     if outside.any():
         raise ValueError(
-            f"{_WHO}: edges must hold positions of the {n} nodes. Got {array[outside][0]}."
+            f"{WHO}: edges must hold positions of the {n} nodes. Got {array[outside][0]}."
         )
     children, parents = array.astype(np.int64).T
-    loops = np.flatnonzero(children == parents)
-    if loops.size:
-        (name,) = names[children[loops[:1]]].tolist()
-        raise ValueError(f"{_WHO}: no node may be its own parent. Got {name!r}.")
-    order = np.lexsort((parents, children))
-    children, parents = children[order], parents[order]
-    twice = np.flatnonzero((children[1:] == children[:-1]) & (parents[1:] == parents[:-1]))
-    if twice.size:
-        child, parent = names[[children[twice[0]], parents[twice[0]]]].tolist()
-        raise ValueError(
-            f"{_WHO}: a node has each of its parents once. Got {parent!r} twice for {child!r}."
-        )
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(children, minlength=n))])
-    dtype = np.int32 if max(n, len(parents)) < 2**31 else np.int64
-    arrays = np.ones(len(parents), bool), parents.astype(dtype), indptr.astype(dtype)
-    return sp.csr_array(arrays, shape=(n, n))
+    if (children == parents).any():
+        name = names[children[children == parents]].tolist()[0]
+        raise ValueError(f"{WHO}: no node may be its own parent. Got {name!r}.")
+    matrix = sp.coo_array((np.ones(len(children), np.int64), (children, parents)), (n, n)).tocsr()
+    if (matrix.data > 1).any():
+        child, parent = (names[at[0]] for at in (matrix > 1).nonzero())
+        raise ValueError(f"{WHO}: edges must be distinct. Got {parent!r} twice for {child!r}.")
+    matrix.sort_indices()
+    return matrix.astype(bool)
 
 
 def _is_flat(y: Any) -> bool:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_graphs import above, closed, graphs, made
 
-from sklearn_xc import LabelHierarchy, OvALinearXC, TextClassifierXC, ThresholdTuner, topk
+from sklearn_xc import LabelHierarchy, TextClassifierXC, topk
 from sklearn_xc.hierarchy import answers
 from sklearn_xc.metrics import precision_at_k
 
@@ -34,13 +34,17 @@ def test_with_ancestors_and_deepest(problem, container):
     Y = container(indicator(sets, n))
     added = hierarchy.with_ancestors(Y)
     left = hierarchy.deepest(Y)
-    for found, of_set in ((added, lambda nodes: closed(edges, nodes)),
-                          (left, lambda nodes: {a for a in nodes if not any(
-                              a in above(edges, b) for b in nodes)})):  # fmt: skip
+    for found, of_set in (
+        (added, lambda nodes: closed(edges, nodes)),
+        (left, lambda nodes: {a for a in nodes if not any(a in above(edges, b) for b in nodes)}),
+    ):
         assert found.dtype == np.int8
         assert found.shape == (len(sets), n)
-        expected = {np.asarray: np.ndarray, sp.csr_matrix: sp.csr_matrix,
-                    sp.coo_matrix: sp.csr_matrix}.get(container, sp.csr_array)  # fmt: skip
+        expected = {
+            np.asarray: np.ndarray,
+            sp.csr_matrix: sp.csr_matrix,
+            sp.coo_matrix: sp.csr_matrix,
+        }.get(container, sp.csr_array)
         assert type(found) is expected
         dense = found.toarray() if sp.issparse(found) else found
         np.testing.assert_array_equal(dense, indicator([of_set(nodes) for nodes in sets], n))
@@ -55,12 +59,15 @@ def as_dense(Y):
 
 def test_names_give_names():
     assert KINDS.with_ancestors([["oak"], [], ["moss", "oak"]]) == [
-        ["oak", "tree", "plant"], [], ["oak", "moss", "tree", "plant"]
-    ]  # fmt: skip
+        ["oak", "tree", "plant"],
+        [],
+        ["oak", "moss", "tree", "plant"],
+    ]
     assert KINDS.deepest([{"oak", "plant"}, ["tree"], None]) == [["oak"], ["tree"], []]
     assert KINDS.with_ancestors(["oak; moss", None], separator=";") == [
-        ["oak", "moss", "tree", "plant"], []
-    ]  # fmt: skip
+        ["oak", "moss", "tree", "plant"],
+        [],
+    ]
     for flat in (["oak", "moss"], np.array(["oak", "moss"]), pd.Series(["oak", "moss"])):
         assert KINDS.with_ancestors(flat) == [["oak", "tree", "plant"], ["moss", "plant"]]
     numbers = LabelHierarchy.from_edges([(30, 10), (40, 10)])
@@ -76,34 +83,30 @@ def test_fewer_columns_than_nodes_are_the_first():
     np.testing.assert_array_equal(KINDS.with_ancestors(Y).toarray(), [[1, 0, 1, 1], [0, 1, 0, 1]])
 
 
-@pytest.mark.parametrize("method", ["with_ancestors", "deepest"])
 @pytest.mark.parametrize(
     ("y", "message"),
     [
         ([["oak", "elm"], ["ash"]], "y must hold names of nodes. Got 2 that are none, 'elm'"),
         (np.ones((2, 5)), "at most 4 columns.*Got shape .2, 5."),
-        (np.full((1, 4), 2), "indicator of 0 and 1. Got 2 at row 0, column 0"),
-        (np.full((1, 4), np.nan), "indicator of 0 and 1. Got nan at row 0"),
-        (sp.csr_array(np.full((1, 4), -1.0)), "indicator of 0 and 1. Got -1.0 at row 0"),
-        (np.ones((2, 2, 2)), "2 dimensions. Got shape"),
-        (np.array([["a"]], dtype="S1"), "."),
-        ([[0, 1], [1]], "y must hold names of nodes. Got 2 that are none, 0"),
-        (sp.coo_array((np.ones(2, np.int8), ([0, 0], [1, 1])), (1, 4)), "Got 2 at row 0, column 1"),
+        (np.full((1, 4), np.nan), "indicator of 0 and 1. Got nan"),
+        (sp.coo_array((np.ones(2, np.int8), ([0, 0], [1, 1])), (1, 4)), "Got 2"),
         (np.ones((1, 2), complex), "dtype complex"),
     ],
 )
-def test_what_is_neither_indicator_nor_names(method, y, message):
+def test_neither_indicator_nor_names(y, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        getattr(KINDS, method)(y)
+        KINDS.deepest(y)
 
 
 @st.composite
 def rankings(draw):
     graph = draw(graphs())
     n = graph[0]
-    scores = draw(st.lists(
-        st.lists(st.integers(-3, 3).map(float), min_size=n, max_size=n), min_size=1, max_size=4
-    ))  # fmt: skip
+    scores = draw(
+        st.lists(
+            st.lists(st.integers(-3, 3).map(float), min_size=n, max_size=n), min_size=1, max_size=4
+        )
+    )
     return graph, np.array(scores), draw(st.integers(1, n))
 
 
@@ -175,18 +178,10 @@ def test_padding_and_dtypes():
 def test_pieces_change_nothing(monkeypatch):
     rng = np.random.default_rng(0)
     hierarchy = LabelHierarchy.from_parents([-1, *(np.arange(1, 100) * rng.random(99)).astype(int)])
-    Y = sp.csr_array((rng.random((60, 100)) < 0.05).astype(np.int8))
     scores = best(rng.normal(size=(60, 100)), 7)
-
-    def answer():
-        return [
-            hierarchy.with_ancestors(Y).toarray(), hierarchy.deepest(Y).toarray(),
-            *hierarchy.consistent_topk(*scores), hierarchy.consistent_scores(Y * 0.5).toarray(),
-        ]  # fmt: skip
-
-    whole = answer()
-    monkeypatch.setattr(answers, "_TOGETHER", 5)
-    for one, other in zip(whole, answer(), strict=True):
+    whole = hierarchy.consistent_topk(*scores)
+    monkeypatch.setattr(answers, "_PAIRS", 5)
+    for one, other in zip(whole, hierarchy.consistent_topk(*scores), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -200,38 +195,27 @@ def test_more_than_255_labels_below_a_node():
 @pytest.mark.parametrize(
     ("labels", "scores", "message"),
     [
-        ([[0, 4]], [[1.0, 0.5]], "positions of the 4 nodes, or -1. Got 4 in row 0"),
-        ([[0, -2]], [[1.0, 0.5]], "Got -2 in row 0"),
+        ([[0, 4]], [[1.0, 0.5]], "positions of the 4 nodes, or -1. Got 4"),
         ([[0, 1]], [[1.0]], "Got shapes .1, 2. and .1, 1."),
-        ([0, 1], [1.0, 0.5], r"Got shapes \(2,\)"),
         ([[0.0]], [[1.0]], "Got dtypes float64"),
-        ([[0]], [["a"]], "Got dtypes int64 and <U1"),
-        ([[0, 1]], [[np.nan, 1.0]], "Got NaN in row 0"),
-        (sp.csr_array((1, 4)), [[1.0]], "sparse matrix as labels: there is consistent_scores"),
-        ([[0], [1, 2]], [[1.0]], "unequal length"),
+        ([[0, 1]], [[np.nan, 1.0]], "scores must not hold NaN"),
+        (sp.csr_array((1, 4)), [[1.0]], "sparse matrix: use consistent_scores"),
     ],
 )
-def test_what_is_no_ranking(labels, scores, message):
+def test_no_ranking(labels, scores, message):
     with pytest.raises((ValueError, TypeError), match=message):
         KINDS.consistent_topk(labels, scores)
-
-
-@pytest.mark.parametrize("k", [0, -1, 1.5, True])
-def test_k_is_a_count(k):
-    with pytest.raises(ValueError, match="k must be an integer"):
-        KINDS.consistent_topk([[0]], [[1.0]], k)
 
 
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
         (np.ones((1, 4)), "scores must be a sparse matrix.*Got ndarray"),
-        (sp.csr_array(np.full((2, 4), np.nan)), "Got NaN in row 0"),
+        (sp.csr_array(np.full((2, 4), np.nan)), "scores must not hold NaN"),
         (sp.csr_array((1, 5)), "at most 4 columns"),
-        (sp.csr_array((1, 4), dtype=bool), "Got dtype bool"),
     ],
 )
-def test_what_are_no_sparse_scores(scores, message):
+def test_no_sparse_scores(scores, message):
     with pytest.raises((ValueError, TypeError), match=message):
         KINDS.consistent_scores(scores)
 
@@ -259,14 +243,6 @@ def tagger():
     return TextClassifierXC().fit(TEXTS, KINDS.with_ancestors(TAGS))
 
 
-def test_a_tagger_learns_what_is_above(tagger):
-    assert tagger.classes_.tolist() == ["moss", "oak", "plant", "tree"]
-    assert tagger.label_counts_.tolist() == [10, 10, 30, 20]
-    found = KINDS.with_ancestors(tagger.predict(TEXTS))
-    assert found[0] == ["oak", "tree", "plant"]
-    assert KINDS.deepest(found)[:3] == [["oak"], ["oak"], ["moss"]]
-
-
 def test_a_ranking_of_a_tagger(tagger):
     order = KINDS.restricted(tagger.classes_)
     labels, scores = order.consistent_topk(*topk(tagger, TEXTS, 4))
@@ -275,18 +251,3 @@ def test_a_ranking_of_a_tagger(tagger):
         assert (score_of[:, parent] >= score_of[:, child]).all()
     Y = tagger.encode_targets(KINDS.with_ancestors(TAGS))
     assert precision_at_k(Y, labels, k=1) == 1.0
-
-
-def test_indicators_of_a_classifier():
-    X = np.random.default_rng(0).normal(size=(60, 8))
-    Y = sp.csr_array((X[:, :3] > 0.3).astype(np.int8))
-    kinds = LabelHierarchy.from_parents([3, 3, 4, 5, 5, -1])
-    model = ThresholdTuner(OvALinearXC(), random_state=0).fit(X, kinds.with_ancestors(Y))
-    found = kinds.with_ancestors(model.predict(X))
-    assert found.shape == (60, 6)
-    assert (found.toarray()[:, 5] == (found.nnz and (found.sum(axis=1) > 0))).all()
-    leaves = ThresholdTuner(OvALinearXC(), random_state=0).fit(X, Y)
-    scores = kinds.consistent_scores(leaves.decision_function(X))
-    np.testing.assert_allclose(
-        scores.toarray()[:, 5], leaves.decision_function(X).toarray().max(axis=1)
-    )
