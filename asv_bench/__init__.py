@@ -134,10 +134,6 @@ EXPERIMENTS = {
         "library.hierarchy",
         "ancestors in answers and in training: hierarchical F1, precision, inconsistent answers",
     ),
-    "unfamiliar": (
-        "library.unfamiliar",
-        "how often a tagger is alarmed by its own test texts, and by those of other sets",
-    ),
     "pruning": (
         "one_vs_all.pruning",
         "what pruning costs new instances, and whether a warning says so",

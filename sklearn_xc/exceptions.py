@@ -18,7 +18,6 @@ __all__ = [
     "RecallWarning",
     "SavedModelError",
     "SmallGroupWarning",
-    "UnfamiliarTextWarning",
     "UnknownLabelWarning",
     "UnseenLabelWarning",
 ]
@@ -169,29 +168,6 @@ class SmallGroupWarning(UserWarning):
     ...     clf = clf.fit(np.tile(X, (4, 1)), np.tile(Y, (4, 1)))
     >>> clf.predict_proba(X).shape
     (3, 2)
-    """
-
-
-class UnfamiliarTextWarning(UserWarning):
-    """Texts to be labelled have little in common with the training texts.
-
-    Examples
-    --------
-    A tagger for English recipes is given German ones:
-
-    >>> import warnings
-    >>> from sklearn_xc import TextClassifierXC
-    >>> from sklearn_xc.exceptions import UnfamiliarTextWarning
-    >>> texts = ["how to freeze soup", "freezing bread dough", "clear soup stock", "rye bread"] * 5
-    >>> tags = [["freezing", "soup"], ["freezing", "bread"], ["soup"], ["bread"]] * 5
-    >>> tagger = TextClassifierXC().fit(texts, tags)
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", UnfamiliarTextWarning)
-    ...     tagger.predict(["Suppe einfrieren", "Brotteig kneten", "klare Suppe"] * 5)
-    Traceback (most recent call last):
-        ...
-    sklearn_xc.exceptions.UnfamiliarTextWarning: TextClassifierXC: these texts have little in common
-    with the training texts: 0% of their words are known from training, where 100% are usual. ...
     """
 
 

@@ -58,7 +58,7 @@ class Answers:
         self.name = self.clf.classes_[0]
         for ask in (
             self.time_predict, self.time_topk_names, self.time_topk_names_of_one,
-            self.time_explain, self.time_familiarity,
+            self.time_explain,
         ):  # fmt: skip
             ask(cache)
 
@@ -73,9 +73,6 @@ class Answers:
 
     def time_explain(self, cache):
         self.clf.explain(self.new[0], self.name)
-
-    def time_familiarity(self, cache):
-        self.clf.familiarity(self.new)
 
 
 class Topk:

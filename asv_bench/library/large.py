@@ -279,7 +279,6 @@ CALLS: dict[str, Callable[[Made], Any]] = {
     "TextClassifierXC.explain": lambda made: (
         made.tagger.explain(made.texts[0], made.names[0][0])
     ),
-    "TextClassifierXC.familiarity": lambda made: made.tagger.familiarity(made.texts),
     "topk_names": lambda made: _of("_topk_names", "topk_names")(made.tagger, made.texts),
     "precision_at_k": _metric("precision_at_k"),
     "recall_at_k": _metric("recall_at_k"),

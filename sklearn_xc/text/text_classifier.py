@@ -1,7 +1,7 @@
 """A vectorizer, a classifier and the names of labels, as one estimator."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -28,16 +28,13 @@ from sklearn_xc._saved import SavedEstimator
 from sklearn_xc._sklearn import CallbackSupportMixin, HasMethods, Interval, fit_context, num_samples
 from sklearn_xc._some_labels import estimator_of_labels, estimator_with_classes
 from sklearn_xc._state import built_apart, reads_one_state
-from sklearn_xc._texts_with_features import TextsWithFeatures, as_texts, is_sequence, shown
+from sklearn_xc._texts_with_features import TextsWithFeatures, as_texts, is_sequence
 from sklearn_xc._topk import topk_allowed, topk_chances, unwrap
 from sklearn_xc.linear import OvALinearXC
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.preprocessing import LabelBinarizerXC
-from sklearn_xc.text.familiarity import Familiarity, KnownWords
-from sklearn_xc.text.label_words import fit_with_label_words
-from sklearn_xc.text.reads_texts import reads_texts
-from sklearn_xc.text.swapped_columns import refuse_swapped
+from sklearn_xc.text.inputs import check_texts, fit_with_label_words, reads_texts
 from sklearn_xc.thresholds import ThresholdTuner
 
 
@@ -51,13 +48,6 @@ def _has(method: str) -> Any:
     return check
 
 
-def _inside_tuner(name: str, own: Sequence[str]) -> str:
-    """Return where a parameter is that a ThresholdTuner as the classifier does not have itself."""
-    part, nested, rest = name.partition("__")
-    is_inside = part == "classifier" and nested and rest.partition("__")[0] not in own
-    return f"classifier__estimator__{rest}" if is_inside else name
-
-
 def _has_words(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
     words = getattr(vectorizer, "vocabulary_", None)
     if not hasattr(vectorizer, "transform"):
@@ -69,7 +59,6 @@ def _has_words(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
     binarizer_=Estimator("inverse_transform", optional=True, labels="labels"),
     classifier_=Estimator(labels="labels"),
     vectorizer_=Tested("a vectorizer of as many words as are known", _has_words, optional=True),
-    _known_words=Tested("counts of the words", KnownWords.fits, optional=True),
     _unseen_labels=Array("int64", None, below="labels", rises=True, optional=True),
 )
 class TextClassifierXC(
@@ -198,10 +187,17 @@ class TextClassifierXC(
         >>> tagger.classifier
         ThresholdTuner(estimator=OvALinearXC(C=1.0), random_state=0)
         """
-        tuner = params.get("classifier", self.classifier)
-        if tuner is None or isinstance(tuner, ThresholdTuner):
+        classifier = params.get("classifier", self.classifier)
+        if classifier is None or isinstance(classifier, ThresholdTuner):
             own = ThresholdTuner._get_param_names()
-            params = {_inside_tuner(name, own): value for name, value in params.items()}
+
+            def inside(name: str) -> str:
+                part, *rest = name.split("__")
+                if part != "classifier" or not rest or rest[0] in own:
+                    return name
+                return "__".join(["classifier", "estimator", *rest])
+
+            params = {inside(name): value for name, value in params.items()}
         return super().set_params(**params)
 
     def _default_part(self, name: str) -> Any:
@@ -246,14 +242,10 @@ class TextClassifierXC(
         if vectorizer is None and not reads_texts(self.classifier):
             vectorizer = self._default_part("vectorizer")
         self.vectorizer_ = None if vectorizer is None else clone(vectorizer)
-        X = self._read_texts(X)
+        X = check_texts(X, self.vectorizer_, who)
         if y is None:
             raise ValueError(f"{who} requires y to be passed, but the target y is None")
-        y = as_sequence(y)
-        refuse_swapped(
-            X, y, self.separator, who, may_be_alone=self.label_texts is not None, stacklevel=4
-        )
-        given = y
+        given = as_sequence(y)
         self.binarizer_, y = self._read_targets(given)
         if self.binarizer_ is not None:
             self._warn_of_missing(given)
@@ -262,27 +254,28 @@ class TextClassifierXC(
         n = int(num_samples(X))
         if num_samples(y) != n:
             raise ValueError(f"{who}: y has {num_samples(y)} rows and X has {n}.")
+        refuse_slice(self.classifier, "classifier", who)
         progress = fit.parts("step", 1 if self.vectorizer_ is None else 2)
+        made = None
         if self.vectorizer_ is None:
             features = self._transformed(X)
+            self.classifier_ = self._with_labels(y)
         else:
             with progress.part(name="vectorizer").around(self.vectorizer_, may_be_deaf=True):
                 features = fit_with_label_words(self.vectorizer_, X, self._texts_of_labels())
+            self.classifier_ = self._with_labels(y)
+            if not is_bound_to_columns(self.classifier_, features):
+                made = MadeFeatures(features, X, vectorizer)
         self._check_rows(X, features)
-        known_words = KnownWords.of_fit(self.vectorizer_, X, features)
-        self._known_words = None if known_words is None else vars(known_words)
-        self.classifier_ = self._with_labels(y)
-        params = self._routed(sample_weight, {}).classifier.fit
-        made = None
-        if self.vectorizer_ is not None and not is_bound_to_columns(self.classifier_, features):
-            made = MadeFeatures(features, X, vectorizer)
-        # A default classifier has no requests: it gets the weights.
-        is_default = self.classifier is None
-        routing = sklearn.config_context(enable_metadata_routing=False if is_default else None)
+        # The default classifier requests nothing, and gets the weights all the same.
+        routing = sklearn.config_context(
+            enable_metadata_routing=False if self.classifier is None else None
+        )
         with routing, progress.part(name="classifier").around(self.classifier_), made_from(made):
+            params = self._routed(sample_weight, {}).classifier.fit
             self.classifier_.fit(features, y, **params)
         self._unseen_labels = np.empty(0, np.int64)
-        if not hasattr(unwrap(self.classifier_, None)[0], "predict_topk"):  # one that ranks them
+        if not hasattr(unwrap(self.classifier_, None)[0], "predict_topk"):
             counts = check_targets(self, y, n).label_counts(np.ones(n, bool))
             self._unseen_labels = np.flatnonzero(counts == 0)
         fit.end()
@@ -399,16 +392,13 @@ class TextClassifierXC(
 
     def _allowed(self, X: Any, candidates: Any, exclude: Any) -> AllowedLabels | None:
         n, who = int(num_samples(X)), type(self).__name__
-        return read_allowed(
-            candidates, exclude, self.classes_, n, who, by_name=True,
-            separator=self._separator_of_names, X=X,
-        )  # fmt: skip
+        names: Any = {"by_name": True, "separator": self._separator_of_names, "X": X}
+        return read_allowed(candidates, exclude, self.classes_, n, who, **names)
 
     @property
     def _separator_of_names(self) -> str | None:
-        """What stood between the names in one text in fit; None where names were no such texts."""
-        binarizer = getattr(self, "binarizer_", None)
-        return None if binarizer is None else binarizer.separator
+        """The separator of names in fit; None if names were lists, or no names."""
+        return getattr(getattr(self, "binarizer_", None), "separator", None)
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> Any:
@@ -450,8 +440,8 @@ class TextClassifierXC(
 
         Parameters
         ----------
-        text : str
-            One instance; a list, an array or a pandas Series of one text is accepted, too.
+        text : str, or an X of one instance
+            As in fit, a list, an array or a pandas Series of one text.
         label : object
             A name, one of ``classes_``.
         n_features : int or None, default=10
@@ -479,66 +469,15 @@ class TextClassifierXC(
         ['soup', 'freeze']
         """
         check_is_fitted(self)
-        features = self._features(self._one_instance(text))
+        X = [text] if isinstance(text, str) or not hasattr(text, "__len__") else text
+        if num_samples(X) != 1:
+            raise ValueError(
+                f"{type(self).__name__}: explain takes one text. Got {num_samples(X)}: use "
+                "explain(list(texts)[0], label) for the first."
+            )
+        features = self._features(X)
         names = None if self.vectorizer_ is None else self.vectorizer_.get_feature_names_out()
         return self.classifier_.explain(features, label, feature_names=names, n_features=n_features)
-
-    @reads_one_state
-    def familiarity(self, X: Any) -> Familiarity:
-        """Return which share of the words of each text is known from training.
-
-        If few words are known, labels are little more than guesses: the texts may be in another
-        language, of another kind, or the wrong column of a table. If this holds for a batch as a
-        whole, the methods that label it warn
-        (:class:`~sklearn_xc.exceptions.UnfamiliarTextWarning`); this method tells which texts are
-        concerned.
-
-        Parameters
-        ----------
-        X : sequence of n texts
-            As in fit. In the texts of fit, all words are known except those that the vectorizer
-            left out.
-
-        Returns
-        -------
-        Familiarity
-            With ``known``, the share of the words of each text that are known; ``score``, in which
-            words of many training texts count more; ``rank``, the share of training texts with a
-            smaller score (near 0 is strange, 0.5 usual); and ``usual_known``.
-
-        Raises
-        ------
-        AttributeError
-            If the vectorizer has no vocabulary of words, such as a HashingVectorizer or a
-            Pipeline.
-
-        Notes
-        -----
-        What is usual is learnt in fit from up to 2,000 texts, each judged as if only the others
-        had been trained on: a word that only this text has is then unknown. There is a warning for
-        a batch of seven texts or more if half of them (three quarters of fewer than 200) are
-        stranger than 90% of the training texts and this is unlikely to be chance (p < 1e-6); 200
-        of its texts are looked at. A model of texts of all kinds and languages knows the words of
-        almost any text, and rarely warns.
-
-        Examples
-        --------
-        >>> from sklearn_xc import TextClassifierXC
-        >>> texts = ["how to freeze soup", "freezing bread dough", "a clear soup", "freeze bread"]
-        >>> tagger = TextClassifierXC().fit(texts, [["soup"], ["bread"], ["soup"], ["bread"]])
-        >>> tagger.familiarity(["freeze the soup", "Suppe einfrieren"]).known
-        array([0.66666667, 0.        ])
-        """
-        check_is_fitted(self)
-        X = self._read_texts(X)
-        known_words = getattr(self, "_known_words", None)
-        if known_words is None:
-            reads = None if self.vectorizer_ is None else type(self.vectorizer_).__name__
-            raise AttributeError(
-                f"{type(self).__name__}: familiarity needs a vectorizer with a vocabulary, "
-                f"such as TfidfVectorizer. Got {reads}."
-            )
-        return KnownWords(**known_words).familiarity(self.vectorizer_, X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return precision@1: the share of instances whose best label is one of theirs.
@@ -570,11 +509,8 @@ class TextClassifierXC(
         features = self._features(X)
         if self.binarizer_ is None:
             return self.classifier_.score(features, y, sample_weight=sample_weight)
-        return precision_at_k(
-            self.encode_targets(y),
-            topk_allowed(self.classifier_, features, 1, None, self._unseen_labels)[0],
-            k=1, sample_weight=sample_weight,
-        )  # fmt: skip
+        best, _ = topk_allowed(self.classifier_, features, 1, None, self._unseen_labels)
+        return precision_at_k(self.encode_targets(y), best, k=1, sample_weight=sample_weight)
 
     def encode_targets(self, y: Any) -> Any:
         """Return names in the form for metrics: an indicator with the columns of ``classes_``.
@@ -660,85 +596,17 @@ class TextClassifierXC(
 
     @reads_one_state
     def _features(self, X: Any) -> Any:
+        """Return what the classifier reads, of checked instances."""
         check_is_fitted(self)
-        X = self._read_texts(X)
+        X = check_texts(X, self.vectorizer_, type(self).__name__)
         features = self._transformed(X)
         self._check_rows(X, features)
-        known_words = getattr(self, "_known_words", None)  # models of older versions have none
-        if known_words is not None:
-            words = KnownWords(**known_words)
-            words.warn_of_strange(self.vectorizer_, X, type(self).__name__, stacklevel=4)
         return features
 
     def _transformed(self, X: Any) -> Any:
-        """Return what the classifier reads."""
         if self.vectorizer_ is not None:
             return self.vectorizer_.transform(X)
         return X if isinstance(X, TextsWithFeatures) else as_texts(X, f"{type(self).__name__}: X")
-
-    def _one_instance(self, text: Any) -> Any:
-        """Return an X of one instance, from this instance or from such an X.
-
-        Raises
-        ------
-        ValueError
-            For an X of several instances, or of none.
-        """
-        is_table = hasattr(text, "columns") and hasattr(text, "shape")
-        is_vector = len(getattr(text, "shape", ())) == 1 and (
-            text.shape[0] == 0 or any(isinstance(one, str) for one in text)
-        )
-        is_list = self._reads_plain_texts and isinstance(text, list | tuple)
-        if not (is_table or is_vector or is_list):
-            return [text]
-        n = int(num_samples(text))
-        if n != 1:
-            raise ValueError(
-                f"{type(self).__name__}: explain takes one text. Got {n}: "
-                "explain(list(texts)[0], label) is of the first."
-            )
-        return text
-
-    @property
-    def _reads_plain_texts(self) -> bool:
-        """Whether a vectorizer of scikit-learn, or the classifier, reads texts as they are."""
-        reads = self.vectorizer_
-        if reads is None:
-            return True
-        is_plain = all(
-            getattr(reads, name, "") is None for name in ("preprocessor", "tokenizer")
-        ) and isinstance(getattr(reads, "analyzer", None), str)
-        return is_plain and reads.input == "content"
-
-    def _read_texts(self, X: Any) -> Any:
-        """Return X, as a sequence of texts unless the vectorizer takes something else.
-
-        Raises
-        ------
-        ValueError
-            For one text, and for what is no text where texts are read.
-        """
-        who = type(self).__name__
-        if isinstance(X, str | bytes):
-            raise ValueError(
-                f"{who}: X must be a list of texts. Got one text: put it into a list, [text]."
-            )
-        if not self._reads_plain_texts or isinstance(X, TextsWithFeatures):
-            return X
-        X = as_sequence(X)
-        if not is_sequence(X):
-            raise ValueError(
-                f"{who}: X must be a sequence of texts, such as table['text']. Got {shown(X)}. "
-                "OvALinearXC and other classifiers take matrices of features."
-            )
-        for row, text in enumerate(X):
-            if not isinstance(text, str | bytes):
-                fill = ": table['text'].fillna('') makes empty texts of missing ones"
-                raise ValueError(
-                    f"{who}: X must hold texts. Got {text!r} in row {row}"
-                    f"{fill if is_missing(text) else ''}."
-                )
-        return X
 
     def _check_rows(self, X: Any, features: Any) -> None:
         n, n_made = int(num_samples(X)), int(num_samples(features))
@@ -761,9 +629,9 @@ class TextClassifierXC(
             )
 
     def _read_targets(self, y: Any) -> tuple[LabelBinarizerXC | None, Any]:
-        """Return a binarizer and the indicator that it makes of names; without names, None and y.
+        """Return a binarizer and its indicator of names; for other targets, None and y.
 
-        Also for a tagger that is not fitted.
+        Also before the tagger is fitted.
         """
         y = as_sequence(y)
         if self.separator is None and not are_name_lists(y):

@@ -22,7 +22,7 @@ from sklearn_xc import (
     topk_names,
 )
 from sklearn_xc.model_selection import cross_val_score
-from sklearn_xc.text.reads_texts import reads_texts
+from sklearn_xc.text.inputs import reads_texts
 
 TEXTS, Y = make_texts()
 TAGS = [[NAMES[k]] for k in np.argmax(Y.toarray(), axis=1)]
@@ -148,8 +148,6 @@ def test_bad_input():
         tagger.predict(["a", None])
     with pytest.raises(ValueError, match="explain needs an X of features"):
         tagger.explain(TEXTS[0], "apple")
-    with pytest.raises(AttributeError, match=r"needs a vectorizer with a vocabulary.* Got None"):
-        tagger.familiarity(TEXTS)
     with pytest.raises(ValueError, match="X must be a sequence of texts, which the encoder reads"):
         TextClassifierXC(TfidfVectorizer(), ngame()).fit(TEXTS, TAGS)
     assert clone(tagger).classifier.label_features is None

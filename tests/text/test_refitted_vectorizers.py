@@ -23,8 +23,9 @@ from sklearn_xc.preprocessing import LabelBinarizerXC
 rng = np.random.default_rng(0)
 TAGS = [sorted({f"t{i}" for i in rng.integers(0, 6, 2)}) for _ in range(90)]
 # A word of its own for each text, as new texts have.
-TEXTS = [f"{' '.join(f'w{tag} x{rng.integers(9)}' for tag in own)} own{i}"
-         for i, own in enumerate(TAGS)]  # fmt: skip
+TEXTS = [
+    f"{' '.join(f'w{tag} x{rng.integers(9)}' for tag in own)} own{i}" for i, own in enumerate(TAGS)
+]
 Y = LabelBinarizerXC().fit_transform(TAGS)
 HOW = {"cv": 4, "random_state": 3}
 
@@ -82,9 +83,11 @@ def test_what_is_bound_to_columns_keeps_them(tmp_path):
         NGAMEEmbeddingXC(label_features=label_rows, max_iter=1, random_state=0),
         NGAMEEmbeddingXC(
             label_features=LabelFeatures(label_texts, classes=names),
-            label_vectorizer=FrozenEstimator(vectorizer), max_iter=1, random_state=0,
+            label_vectorizer=FrozenEstimator(vectorizer),
+            max_iter=1,
+            random_state=0,
         ),
-    ):  # fmt: skip
+    ):
         tuner = ThresholdTuner(ngame, **HOW)
         tagger = TextClassifierXC(FrozenEstimator(vectorizer), tuner).fit(TEXTS, kept)
         plain = clone(tuner).set_params(estimator__label_names=names)

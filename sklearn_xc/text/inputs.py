@@ -1,0 +1,98 @@
+"""Texts on their way to a classifier: who reads them, and which words a vectorizer learns."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.utils import get_tags
+
+from sklearn_xc._containers import as_sequence, is_missing
+from sklearn_xc._made_features import fit_transform
+from sklearn_xc._texts_with_features import TextsWithFeatures, is_sequence, shown
+from sklearn_xc._topk import transformers_of
+
+
+def reads_texts(estimator: Any) -> bool:
+    """Return whether an estimator, fitted or not, reads texts rather than features.
+
+    A Pipeline reads what its first step reads; a stack or a vote reads texts if all members do; a
+    search, and a wrapper of a classifier, reads what that one reads.
+    """
+    if hasattr(estimator, "steps"):
+        return reads_texts([*transformers_of(estimator), estimator.steps[-1][1]][0])
+    members = getattr(estimator, "estimators", None)
+    if isinstance(members, list | tuple) and members:
+        return all(reads_texts(member) for _, member in members)
+    if getattr(estimator, "estimator", None) is not None:
+        return reads_texts(estimator.estimator)
+    if not hasattr(estimator, "__sklearn_tags__"):  # None, "passthrough", "drop"
+        return False
+    reads = get_tags(estimator).input_tags
+    return bool(reads.string and not reads.two_d_array)
+
+
+def reads_plain_texts(vectorizer: Any) -> bool:
+    """Return whether a vectorizer of scikit-learn reads str; None, for no vectorizer, does."""
+    if vectorizer is None:
+        return True
+    is_plain = all(getattr(vectorizer, name, "") is None for name in ("preprocessor", "tokenizer"))
+    is_named = isinstance(getattr(vectorizer, "analyzer", None), str)
+    return is_plain and is_named and vectorizer.input == "content"
+
+
+def check_texts(X: Any, vectorizer: Any, who: str) -> Any:
+    """Return X, as a sequence of texts unless the vectorizer reads something else.
+
+    Raises
+    ------
+    ValueError
+        For a single text, and for entries that are no texts.
+    """
+    if isinstance(X, str | bytes):
+        raise ValueError(
+            f"{who}: X must be a list of texts. Got one text: put it into a list, [text]."
+        )
+    if isinstance(X, TextsWithFeatures) or not reads_plain_texts(vectorizer):
+        return X
+    X = as_sequence(X)
+    if not is_sequence(X):
+        raise ValueError(
+            f"{who}: X must be a sequence of texts, such as table['text']. Got {shown(X)}. "
+            "OvALinearXC and other classifiers take matrices of features."
+        )
+    for row, text in enumerate(X):
+        if not isinstance(text, str | bytes):
+            hint = ": table['text'].fillna('') replaces missing texts" if is_missing(text) else ""
+            raise ValueError(f"{who}: X must hold texts. Got {text!r} in row {row}{hint}.")
+    return X
+
+
+def fit_with_label_words(vectorizer: Any, X: Any, label_texts: Iterable[str]) -> Any:
+    """Fit a vectorizer to texts and return their features; it also learns words of label texts.
+
+    A word of a label text is learnt even if fewer than `min_df` texts have it. Document frequencies
+    are those of the texts. A vectorizer without a vocabulary, or with a given one, is fitted to X
+    alone.
+    """
+    features = fit_transform(vectorizer, X)
+    if not isinstance(vectorizer, CountVectorizer) or vectorizer.vocabulary is not None:
+        return features
+    analyze = vectorizer.build_analyzer()
+    words = {word for text in label_texts for word in analyze(text)}
+    words -= vectorizer.vocabulary_.keys()
+    if not words:
+        return features
+    # Words that max_df or max_features excluded stay out: at least min_df texts have them.
+    new = np.array(sorted(words))
+    counter = CountVectorizer(analyzer=analyze, vocabulary=new, binary=True)
+    n_texts = np.asarray(counter.transform(X).sum(axis=0)).ravel()
+    least = vectorizer.min_df
+    new = new[n_texts < (least if isinstance(least, int) else least * features.shape[0])]
+    source = X
+    if not getattr(vectorizer, "smooth_idf", True):  # the idf of a word of no text is infinite
+        source = [*X, *label_texts]
+    vectorizer.set_params(vocabulary=sorted([*vectorizer.vocabulary_, *new.tolist()])).fit(source)
+    vectorizer.set_params(vocabulary=None)
+    vectorizer.fixed_vocabulary_ = False  # as after a fit with this parameter
+    return vectorizer.transform(X)
