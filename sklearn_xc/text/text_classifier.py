@@ -254,7 +254,6 @@ class TextClassifierXC(
         n = int(num_samples(X))
         if num_samples(y) != n:
             raise ValueError(f"{who}: y has {num_samples(y)} rows and X has {n}.")
-        refuse_slice(self.classifier, "classifier", who)
         progress = fit.parts("step", 1 if self.vectorizer_ is None else 2)
         made = None
         if self.vectorizer_ is None:
