@@ -31,14 +31,12 @@ UNSEEN = "graphite on paper"
 PROJECTS = {
     "ova": {"backend": "sklearn_xc", "analyzer": "", "set.C": "1"},
     "words": {"backend": "sklearn_xc", "calibration": "none"},
-    "softmax": {
-        "backend": "sklearn_xc", "estimator": "ImplicitSoftmaxSGD", "allow_learn": "true"
-    },
-    "fixed": {"backend": "sklearn_xc", "calibration": "none", "allow_learn": "true"},
+    "softmax": {"backend": "sklearn_xc", "estimator": "ImplicitSoftmaxSGD"},
+    "fixed": {"backend": "sklearn_xc", "calibration": "none"},
     "ngame": {"backend": "sklearn_xc", "estimator": "NGAMEEmbeddingXC", "calibration": "sigmoid"},
     "typo": {"backend": "sklearn_xc", "set.los": "logistic"},
     "both": {"backend": "ensemble", "sources": "ova:2,words:1"},
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -136,48 +134,6 @@ def test_eval_finds_what_the_python_interface_finds(place, works, in_python):
     assert int(lines["Documents evaluated"]) == len(texts)
 
 
-def test_index_writes_the_suggestions_of_each_document(place, works):
-    folder = place.folder / "documents"
-    folder.mkdir()
-    for i, text in enumerate([works[1][0][0], "", "zzzz qqqq"]):
-        (folder / f"{i}.txt").write_text(text)
-    place.run("index", "words", "documents", "--limit", "4")
-    lines = (folder / "0.annif").read_text().splitlines()
-    found = suggestions(place, "words", works[1][0][0], limit=4)
-    assert [line.split("\t")[0].strip("<>") for line in lines] == [uri for uri, _ in found]
-    assert len(found) == 4
-    assert (folder / "1.annif").read_text() == (folder / "2.annif").read_text() == ""
-
-
-def test_an_ensemble_averages_ours(place, works):
-    text = works[1][0][0]
-    both = dict(suggestions(place, "both", text, limit=100))
-    ova = dict(suggestions(place, "ova", text, limit=100))
-    words = dict(suggestions(place, "words", text, limit=100))
-    uri = max(ova.keys() & words.keys(), key=lambda one: ova[one] + words[one])
-    assert both[uri] == pytest.approx((2 * ova[uri] + words[uri]) / 3, abs=2e-4)
-
-
-def test_a_parameter_for_one_run(place, works):
-    text = works[0][0][0]
-    place.run("train", "fixed", "train.tsv", "-b", "sklearn_xc.set.C=0.01", "--docs-limit", "50")
-    weak = suggestions(place, "fixed", text)
-    place.run("train", "fixed", "train.tsv", "-b", "sklearn_xc.set.C=100", "--docs-limit", "50")
-    assert suggestions(place, "fixed", text)[0][1] > weak[0][1]
-    place.run("suggest", "fixed", "text.txt", "-b", "sklearn_xc.limit=2")
-    assert place.output().count("<") == 2
-
-
-def test_learning_raises_what_is_learnt(place, works):
-    texts, labels = works[0]
-    other = next(number for row in labels for number in row if number not in labels[0])
-    text, uri = texts[0], uri_of(other)
-    before = dict(suggestions(place, "softmax", text, limit=100)).get(uri, 0.0)
-    place.write_documents("more.tsv", [text] * 300, [[other]] * 300)
-    place.run("learn", "softmax", "more.tsv")
-    assert dict(suggestions(place, "softmax", text, limit=100))[uri] > before
-
-
 def test_a_subject_without_documents_is_found_by_its_label(place, works):
     uri = uri_of(len(works[2]) - 1)
     assert uri in dict(suggestions(place, "ngame", UNSEEN, limit=100))
@@ -187,34 +143,30 @@ def test_a_subject_without_documents_is_found_by_its_label(place, works):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("train", "typo", "train.tsv"),
-         "Misconfigured project 'typo': set.los: OvALinearXC has no parameter 'los'. "
-         "Did you mean set.loss?"),
+        (
+            ("train", "typo", "train.tsv"),
+            "Misconfigured project 'typo': set.los: OvALinearXC has no parameter 'los'. "
+            "Did you mean set.loss?",
+        ),
         (("train", "ova", "--cached"), "train --cached: the backend keeps no training data"),
-        (("learn", "fixed", "train.tsv"), "OvALinearXC learns from all documents at once"),
         (("suggest", "typo", "test.tsv"), "Project is not trained"),
         (("train", "fixed", "train.tsv", "--docs-limit", "0"), "no document has both words"),
-        (("train", "fixed", "train.tsv", "-b", "sklearn_xc.min_df=9999"),
-         "Operation failed backend 'sklearn_xc': "),
-        (("suggest", "ova", "test.tsv", "-b", "sklearn_xc.limit=few"),
-         "limit must be a whole number of at least 1. Got 'few'"),
+        (
+            ("train", "fixed", "train.tsv", "-b", "sklearn_xc.min_df=9999"),
+            "Operation failed backend 'sklearn_xc': ",
+        ),
+        (
+            ("suggest", "ova", "test.tsv", "-b", "sklearn_xc.limit=few"),
+            "limit must be a whole number of at least 1. Got 'few'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_an_error_of_annif(place, arguments, problem):
     with pytest.raises(RuntimeError) as caught:
         place.run(*arguments)
     assert "Error: " in str(caught.value)
     assert problem in place.output()
     assert "Traceback" not in place.output()
-
-
-def test_what_is_no_model_says_so(place):
-    folder = place.folder / "data" / "projects" / "broken"
-    folder.mkdir(parents=True)
-    (folder / "sklearn_xc-model").write_bytes(b"no pickle")
-    place.write_projects({**PROJECTS, "broken": {"backend": "sklearn_xc"}})
-    with pytest.raises(RuntimeError, match=r"a saved model is a folder.*Train the project again"):
-        place.run("suggest", "broken", "test.tsv")
 
 
 def test_the_web_interface_says_the_same(place, works):
@@ -224,9 +176,14 @@ def test_the_web_interface_says_the_same(place, works):
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     command = [
-        place.python, "-m", "uvicorn", "--factory", "sklearn_xc.integrations.annif:create_app",
-        "--port", port,
-    ]  # fmt: skip
+        place.python,
+        "-m",
+        "uvicorn",
+        "--factory",
+        "sklearn_xc.integrations.annif:create_app",
+        "--port",
+        port,
+    ]
     server = subprocess.Popen(command, cwd=place.folder, env=place.environment)
     try:
         url = f"http://127.0.0.1:{port}/v1/projects/ova/suggest"

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import sklearn_xc
-from sklearn_xc.exceptions import UnknownLabelWarning
 from sklearn_xc.integrations.annif import tagging
 from sklearn_xc.integrations.annif.settings import (
     CALIBRATIONS,
@@ -29,11 +28,19 @@ def test_a_project_that_says_nothing_has_the_defaults():
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("0.5", 0.5), ("3", 3), ("false", False), ("True", True), ("none", None),
-        ("(1, 2)", (1, 2)), ("logistic", "logistic"), (" 1e-3 ", 1e-3), ("8GB", "8GB"), (0.5, 0.5),
+        ("0.5", 0.5),
+        ("3", 3),
+        ("false", False),
+        ("True", True),
+        ("none", None),
+        ("(1, 2)", (1, 2)),
+        ("logistic", "logistic"),
+        (" 1e-3 ", 1e-3),
+        ("8GB", "8GB"),
+        (0.5, 0.5),
         (True, True),
     ],
-)  # fmt: skip
+)
 def test_values_are_read_as_python_would(text, value):
     (found,) = read_settings({**PROJECT, "set.name": text}).parameters.values()
     assert (found, type(found)) == (value, type(value))
@@ -69,7 +76,7 @@ def test_tables_of_toml_say_the_same_as_dotted_keys():
         ({"set.C": "much"}, r"set: .*C.* Got 'much'"),
         ({"estimator": "StackingXC", "set.ova__C": "-1"}, r"set: .*C.* Got -1"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_refused_before_anything_is_read(said, problem):
     with pytest.raises(SettingsError, match=problem):
         tagging.make_model(read_settings({**PROJECT, **said}))
@@ -91,21 +98,26 @@ def test_every_estimator_becomes_a_model(estimator, calibration):
     assert set(seeds) <= {0}
 
 
-def test_words_of_an_analyzer_are_taken_as_they_are():
-    for are_words, expected in ((True, ["A", "b.c", "word"]), (False, ["word"])):
-        vectorizer = tagging.make_model(Settings(), are_words=are_words).vectorizer
-        found = vectorizer.set_params(min_df=1).fit(["A b.c word"]).get_feature_names_out()
-        assert found.tolist() == expected
-
-
 TEXTS = [
-    "broth ladle simmer", "broth stock simmer", "dough yeast crust", "dough knead crust",
-    "hops malt brew", "hops barrel brew", "broth dough simmer crust", "malt dough yeast",
-] * 4  # fmt: skip
+    "broth ladle simmer",
+    "broth stock simmer",
+    "dough yeast crust",
+    "dough knead crust",
+    "hops malt brew",
+    "hops barrel brew",
+    "broth dough simmer crust",
+    "malt dough yeast",
+] * 4
 URIS = [
-    ["u:soup"], ["u:soup"], ["u:bread"], ["u:bread"], ["u:ale"], ["u:ale"], ["u:soup", "u:bread"],
+    ["u:soup"],
+    ["u:soup"],
+    ["u:bread"],
+    ["u:bread"],
+    ["u:ale"],
+    ["u:ale"],
+    ["u:soup", "u:bread"],
     ["u:ale", "u:bread"],
-] * 4  # fmt: skip
+] * 4
 ASKED = ["simmer a broth", "malt and hops and yeast", "nothing known", ""]
 
 
@@ -143,22 +155,6 @@ def test_calibrated_suggestions_are_probabilities_best_first():
         assert given == sorted(given, reverse=True)
 
 
-def test_a_single_subject_is_learnt():
-    model = tagging.fit(tagging.make_model(read_settings({})), TEXTS, [["u:ale"]] * len(TEXTS), 1)
-    positions, scores = tagging.suggest(model, ASKED[:1], k=3)
-    assert positions.tolist() == [[0, -1, -1]]
-    assert scores[0, 0] > 0.9
-
-
-def test_probabilities_of_the_estimator_itself_are_taken():
-    said = {"calibration": "none", "estimator": "ImplicitSoftmaxSGD"}
-    model = tagging.fit(tagging.make_model(read_settings(said)), TEXTS, URIS, jobs=1)
-    positions, scores = tagging.suggest(model, ASKED[:2], k=2)
-    chances = model.predict_proba(ASKED[:2]).toarray()
-    assert chances.sum(axis=1) == pytest.approx(1)
-    np.testing.assert_allclose(scores, np.take_along_axis(chances, positions, axis=1), rtol=1e-6)
-
-
 def test_scores_that_tie_are_told_apart_and_order_as_they_come():
     scores = np.array([[1.5, 1.0, 1.0, 0.25, 0.25, 0.0, 0.0], [0.5, 0.2, 0.1, 0.0, 0.0, 0.0, 0.0]])
     told = tagging.strictly_falling(scores)
@@ -168,28 +164,3 @@ def test_scores_that_tie_are_told_apart_and_order_as_they_come():
     assert told.min() >= 0
     np.testing.assert_allclose(told, scores.clip(0, 1), atol=1e-6)
     np.testing.assert_array_equal(told[1], scores[1].astype(np.float32))
-
-
-def test_one_vs_all_learns_all_at_once_and_softmax_goes_on(plain):
-    assert not tagging.can_learn(plain)
-    settings = read_settings({"estimator": "ImplicitSoftmaxSGD", "calibration": "none"})
-    model = tagging.fit(tagging.make_model(settings), TEXTS, URIS, jobs=1)
-    assert tagging.can_learn(model)
-    (ale,) = np.flatnonzero(model.classes_ == "u:ale")
-    text = ["ladle barrel"]
-
-    def chance():
-        return model.predict_proba(text).toarray()[0, ale]
-
-    before = chance()
-    assert tagging.learn(model, text * 8, [["u:ale"], ["u:ale", "u:new"]] * 4) == 4
-    assert chance() > before
-
-
-def test_further_documents_of_unknown_subjects_alone_change_nothing():
-    settings = read_settings({"estimator": "ImplicitSoftmaxSGD", "calibration": "none"})
-    model = tagging.fit(tagging.make_model(settings), TEXTS, URIS, jobs=1)
-    before = tagging.suggest(model, ASKED, 3)[1]
-    with pytest.warns(UnknownLabelWarning, match="none of the 1 names is known: 'u:new'"):
-        assert tagging.learn(model, ["a text"], [["u:new"]]) == 1
-    np.testing.assert_array_equal(tagging.suggest(model, ASKED, 3)[1], before)

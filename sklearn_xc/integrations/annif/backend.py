@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from annif.backend.backend import AnnifLearningBackend
+from annif.backend.backend import AnnifBackend
 from annif.exception import (
     ConfigurationException,
     NotInitializedException,
@@ -23,7 +23,7 @@ from sklearn_xc.integrations.annif import BACKEND, tagging
 from sklearn_xc.integrations.annif.settings import SettingsError, read_count, read_settings
 
 
-class SklearnXCBackend(AnnifLearningBackend):
+class SklearnXCBackend(AnnifBackend):
     """An estimator of sklearn_xc behind a project of Annif.
 
     The model is a folder in that of the project: a saved ``TextClassifierXC`` whose labels are
@@ -78,24 +78,10 @@ class SklearnXCBackend(AnnifLearningBackend):
         self.info(f"training on {len(texts)} documents")
         with self._reporting():
             tagging.fit(model, texts, uris, jobs)
-        self._save(model)
-
-    def _learn(self, corpus: Any, params: dict[str, Any]) -> None:
-        self.initialize()
-        if not tagging.can_learn(self._model):
-            estimator = type(tagging.innermost(self._model)).__name__
-            raise NotSupportedException(
-                f"{estimator} learns from all documents at once: train the project again. "
-                "SoftmaxUMax, ImplicitSoftmaxSGD, DecompMIPSClassifier and NGAMEEmbeddingXC learn "
-                "from further ones.",
-                backend_id=self.backend_id,
-            )
-        texts, uris = self._read(corpus)
-        with self._reporting():
-            n_unknown = tagging.learn(self._model, texts, uris)
-        if n_unknown:
-            self.warning(f"{n_unknown} subjects were in no document of train, and are left out")
-        self._save(self._model)
+        self.info("saving the model")
+        os.makedirs(self.datadir, exist_ok=True)
+        model.save(os.path.join(self.datadir, self.MODEL_FOLDER))
+        self._use(model)
 
     def _suggest_batch(self, documents: list[Any], params: dict[str, Any]) -> SuggestionBatch:
         limit = self._configured(lambda: read_count(params, "limit", 100))
@@ -155,12 +141,6 @@ class SklearnXCBackend(AnnifLearningBackend):
                 backend_id=self.backend_id,
             )
         return texts, uris
-
-    def _save(self, model: Any) -> None:
-        self.info("saving the model")
-        os.makedirs(self.datadir, exist_ok=True)
-        model.save(os.path.join(self.datadir, self.MODEL_FOLDER))
-        self._use(model)
 
     def _use(self, model: Any) -> None:
         """Take a model, and find its subjects in the vocabulary; -1 for those no longer there."""

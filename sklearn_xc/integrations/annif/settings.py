@@ -1,4 +1,4 @@
-"""What a project of Annif says about its model, as texts or as values of TOML."""
+"""Settings of an Annif project for its model, as texts or as values of TOML."""
 
 import ast
 from collections.abc import Mapping
@@ -11,26 +11,33 @@ import sklearn_xc
 from sklearn_xc._near_names import did_you_mean
 
 ESTIMATORS = (
-    "OvALinearXC", "OvALinearXCCV", "SoftmaxUMax", "ImplicitSoftmaxSGD", "DecompMIPSClassifier",
-    "NGAMEEmbeddingXC", "StackingXC",
-)  # fmt: skip
-CALIBRATIONS = ("spline", "isotonic", "sigmoid", "none")
+    "OvALinearXC",
+    "OvALinearXCCV",
+    "SoftmaxUMax",
+    "ImplicitSoftmaxSGD",
+    "DecompMIPSClassifier",
+    "NGAMEEmbeddingXC",
+    "StackingXC",
+)
+CALIBRATIONS = ("spline", "sigmoid", "none")
 #: Parameters of the estimator and of the vectorizer begin so.
 _PREFIXES = {"set": "estimator", "vectorizer": "vectorizer"}
 _KEYS = (*_PREFIXES, "estimator", "calibration", "min_df", "ngram")
 #: Keys that Annif itself reads.
-_ANNIF_KEYS: tuple[str, ...] = ("name", "language", "backend", "vocab", "analyzer", "transform")
-_ANNIF_KEYS += ("limit", "access", "allow_learn")
+_ANNIF_KEYS = (
+    *("name", "language", "backend", "vocab", "analyzer"),
+    *("transform", "limit", "access", "allow_learn"),
+)
 _WORDS = {"true": True, "false": False, "none": None}
 
 
 class SettingsError(ValueError):
-    """A project says what cannot be."""
+    """A project has invalid settings."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a project says about its model.
+    """Settings of a project for its model.
 
     Attributes
     ----------
@@ -52,7 +59,7 @@ class Settings:
 
 
 def read_settings(config: Mapping[str, Any]) -> Settings:
-    """Return what the section of a project says about its model.
+    """Return the settings in the section of a project.
 
     Parameters
     ----------

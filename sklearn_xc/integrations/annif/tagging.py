@@ -14,9 +14,9 @@ import sklearn_xc
 from sklearn_xc._topk import topk
 from sklearn_xc.integrations.annif.settings import Settings, SettingsError
 
-#: Of texts that were cut into words before: these stand between blanks.
+#: Token pattern of texts that were tokenized before: words between blanks.
 WORDS = r"\S+"
-#: Parameters that are not the project's to set, and what sets them.
+#: Parameters that a project cannot set, and what sets them.
 _OURS = {
     "n_jobs": "--jobs of annif train",
     "label_features": "the labels of the vocabulary",
@@ -32,7 +32,7 @@ def make_model(
     Parameters
     ----------
     settings : Settings
-        What the project says.
+        Of the project.
     label_texts : mapping of str to str, default=None
         Text of each subject by its URI, for an estimator that reads label features; others do
         without.
@@ -46,7 +46,7 @@ def make_model(
     Raises
     ------
     SettingsError
-        For parameters that there are not, or with values that cannot be.
+        For unknown parameters and invalid values.
 
     Examples
     --------
@@ -100,44 +100,6 @@ def fit(model: Any, texts: Sequence[str], uris: Sequence[Sequence[str]], jobs: i
     """
     with joblib.parallel_config(backend="threading", n_jobs=jobs or -1):
         return model.fit(texts, uris)
-
-
-def innermost(model: Any) -> Any:
-    """Return the estimator of a fitted model: that inside the calibrator, if there is one."""
-    classifier = model.classifier_
-    is_wrapped = isinstance(classifier, sklearn_xc.TopKCalibrator)
-    return classifier.estimator_ if is_wrapped else classifier
-
-
-def can_learn(model: Any) -> bool:
-    """Return whether a model goes on from further documents."""
-    return hasattr(innermost(model), "partial_fit")
-
-
-def learn(model: Any, texts: Sequence[str], uris: Sequence[Sequence[str]]) -> int:
-    """Train a fitted model on further documents, and return the subjects left out as not known.
-
-    Parameters
-    ----------
-    model : TextClassifierXC
-        Fitted, and one that ``can_learn``. An error leaves it as it was. What turns scores into
-        probabilities stays.
-    texts : sequence of n str
-        Documents.
-    uris : sequence of n sequences of str
-        The subjects of each.
-
-    Returns
-    -------
-    int
-        How many of all pairs of a document and a subject have a subject that fit did not know.
-    """
-    Y, counts = model.binarizer_.encode(uris)
-    rows = np.flatnonzero(np.diff(Y.indptr))
-    if len(rows):
-        X = model.vectorizer_.transform(texts)
-        innermost(model).partial_fit(X[rows], Y[rows])
-    return int(counts.sum()) - Y.nnz
 
 
 def suggest(model: Any, texts: Sequence[str], k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -230,7 +192,7 @@ def _set(part: Any, values: Mapping[str, Any], prefix: str) -> None:
 
 
 def _chances(classifier: Any, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k best labels and their probabilities, or what is most like these."""
+    """Return the k best labels and their probabilities, or scores between 0 and 1."""
     if hasattr(classifier, "predict_proba_topk"):
         return classifier.predict_proba_topk(X, k)
     positions, scores = topk(classifier, X, k)
