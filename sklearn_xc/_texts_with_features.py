@@ -127,7 +127,7 @@ class TextsWithFeatures:
 
 
 def is_sequence(texts: Any) -> bool:
-    """Return whether this may be a sequence of texts, by its kind and shape."""
+    """Return whether an object may be a sequence of texts, by its type and shape."""
     if sp.issparse(texts) or isinstance(texts, str | bytes | dict | set):
         return False
     is_flat = getattr(texts, "ndim", 1) == 1 and frame_columns(texts) is None
@@ -152,7 +152,7 @@ def as_texts(texts: Any, name: str) -> np.ndarray:
 
 
 def _as_matrix(features: Any) -> Any:
-    """Return features as what rows can be taken of."""
+    """Return features as a matrix that can be indexed by rows."""
     name = f"{_NAME}: features"
     check_sparse(features, name)
     refuse_disguised(features, name)

@@ -58,7 +58,7 @@ class LabelBinarizerXC(BaseEstimator):
     classes_ : ndarray of shape (n_labels,)
         The names, in the order of the columns.
     label_counts_ : ndarray of int64 of shape (n_labels,)
-        Number of rows of ``fit`` and ``partial_fit`` with each name.
+        Number of rows of ``fit`` with each name.
     rare_classes_ : ndarray of shape (n_rare,)
         Names left out because of `min_count`.
 
@@ -152,41 +152,6 @@ class LabelBinarizerXC(BaseEstimator):
         rows = self._read(y)
         self._fit(rows)
         return self._encode(rows)[0]
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, y: Any) -> "LabelBinarizerXC":
-        """Add new names after all others; existing columns stay where they are.
-
-        Parameters
-        ----------
-        y : iterable of n rows
-            As in ``fit``. `min_count` counts only these rows.
-
-        Returns
-        -------
-        LabelBinarizerXC
-            Itself.
-
-        Examples
-        --------
-        >>> from sklearn_xc.preprocessing import LabelBinarizerXC
-        >>> binarizer = LabelBinarizerXC().fit([["soup", "freezing"], ["bread"]])
-        >>> binarizer.classes_.tolist()
-        ['bread', 'freezing', 'soup']
-        >>> binarizer.partial_fit([["soup", "baking"]]).classes_.tolist()
-        ['bread', 'freezing', 'soup', 'baking']
-        >>> binarizer.label_counts_
-        array([1, 1, 2, 1])
-        """
-        rows = self._read(y)
-        if not hasattr(self, "classes_"):
-            self._fit(rows)
-            return self
-        rows = self._in_kind(rows)
-        found = Counter(name for row in rows for name in row)
-        self._add(name for name, n in found.items() if n >= self.min_count)
-        self._count(found)
-        return self
 
     def add_names(self, names: Iterable) -> "LabelBinarizerXC":
         """Give each new name a column after all others.
@@ -365,7 +330,8 @@ class LabelBinarizerXC(BaseEstimator):
             unknown = Counter({n: c for n, c in counts.items() if n not in set(names)})
             if self.handle_unknown == "add":
                 self._add(unknown)
-                self._count(unknown)
+                new = self.classes_[len(kept) :].tolist()
+                self.label_counts_[len(kept) :] = [unknown[name] for name in new]
             else:
                 self._report_unknown(unknown)
 
@@ -378,13 +344,6 @@ class LabelBinarizerXC(BaseEstimator):
             raise ValueError(f"{type(self).__name__}: names were {kind} in fit. Got {strange!r}.")
         self._set_names([*self.classes_.tolist(), *sorted(kept)])
         self.label_counts_ = np.append(self.label_counts_, np.zeros(len(kept), np.int64))
-
-    def _count(self, found: Counter) -> None:
-        """Add further rows to the counts."""
-        self.label_counts_ = self.label_counts_.copy()
-        for name, n in found.items():
-            if name in self._places:
-                self.label_counts_[self._places[name]] += n
 
     def _of_labels(self, places: np.ndarray) -> "LabelBinarizerXC":
         """Return one of some of the names, in the order of their `places`."""
@@ -436,17 +395,12 @@ class LabelBinarizerXC(BaseEstimator):
         if not unknown:
             return
         who, (name, n) = type(self).__name__, unknown.most_common(1)[0]
-        times = f"{n} times" if n > 1 else "once"
-        if len(unknown) == 1:
-            says = f"{who}: y holds a name that is not known, {name!r} ({times})."
-            remedy, left_out = "leaves it out, 'add' gives it a column", "It is left out"
-        else:
-            says = f"{who}: y holds {len(unknown)} names that are not known"
-            says = f"{says}, {name!r} most often ({times})."
-            remedy, left_out = "leaves them out, 'add' gives them columns", "They are left out"
+        says = f"{who}: y holds {len(unknown)} unknown names, {name!r} most often ({n} times)."
         if self.handle_unknown == "error":
-            raise ValueError(f"{says} handle_unknown='ignore' {remedy}.")
-        warnings.warn(f"{says} {left_out}.", UnknownLabelWarning, stacklevel=3)
+            raise ValueError(
+                f"{says} handle_unknown='ignore' leaves them out, 'add' gives them columns."
+            )
+        warnings.warn(f"{says} They are left out.", UnknownLabelWarning, stacklevel=3)
 
     def _warn_of_separator(self, rows: list[list]) -> None:
         likely = likely_separator(rows, self.separator)

@@ -1,6 +1,5 @@
 """Lists of names to an indicator and back, beside scikit-learn's MultiLabelBinarizer."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from sklearn_xc.exceptions import UnknownLabelWarning
@@ -64,39 +62,34 @@ def test_given_classes_keep_their_order():
     Y = binarizer.fit_transform(TAGS)
     assert Y.toarray()[0].tolist() == [1, 0, 1, 0]
     assert binarizer.label_counts_.tolist() == [2, 0, 2, 1]
-    with pytest.raises(ValueError, match=r"y holds a name that is not known, 'tea' \(once\)\."):
+    with pytest.raises(ValueError, match=r"y holds 1 unknown names, 'tea'"):
         binarizer.fit([["tea", "soup"]])
 
 
 def test_added_names_come_after_all_others():
     binarizer = LabelBinarizerXC().fit(TAGS)
     before = binarizer.transform(TAGS)
-    binarizer.partial_fit([["aniseed", "bread"], ["zest"]])
+    binarizer.add_names(["soup", "zest", "aniseed"])
     assert binarizer.classes_.tolist() == ["ale", "bread", "soup", "aniseed", "zest"]
-    assert binarizer.label_counts_.tolist() == [1, 3, 2, 1, 1]
-    after = binarizer.transform(TAGS)
-    assert (after[:, :3] != before).nnz == 0
-    assert binarizer.add_names(["soup", "broth"]).classes_[-1] == "broth"
-    adding = LabelBinarizerXC(handle_unknown="add").fit(TAGS)
-    assert adding.transform([["zest", "ale"]]).toarray().tolist() == [[1, 0, 0, 1]]
+    assert binarizer.label_counts_.tolist() == [1, 2, 2, 0, 0]
+    assert (binarizer.transform(TAGS)[:, :3] != before).nnz == 0
+    adding = LabelBinarizerXC(classes=["soup"], handle_unknown="add").fit(TAGS)
+    assert adding.classes_.tolist() == ["soup", "ale", "bread"]
+    assert adding.label_counts_.tolist() == [2, 1, 2]
+    assert adding.transform([["zest", "ale"]]).toarray().tolist() == [[0, 1, 0, 1]]
     with pytest.raises(ValueError, match=r"names were texts in fit\. Got 7\.$"):
         binarizer.add_names([7])
 
 
 def test_unknown_names():
     binarizer = LabelBinarizerXC().fit(TAGS)
-    with pytest.raises(
-        ValueError,
-        match=r"^LabelBinarizerXC: y holds 2 names that are not known, 'tea' most often \(2 times\)"
-        r"\. handle_unknown='ignore' leaves them out, 'add' gives them columns\.$",
-    ):
+    says = r"^LabelBinarizerXC: y holds 2 unknown names, 'tea' most often \(2 times\)\. "
+    with pytest.raises(ValueError, match=f"{says}handle_unknown='ignore' leaves them out"):
         binarizer.transform([["tea"], ["soup", "tea", "jam"]])
     binarizer.set_params(handle_unknown="ignore")
-    with pytest.warns(UnknownLabelWarning, match=r"2 names that are not known.* left out\.$"):
+    with pytest.warns(UnknownLabelWarning, match=f"{says}They are left out"):
         Y = binarizer.transform([["tea"], ["soup", "tea", "jam"]])
     assert Y.toarray().tolist() == [[0, 0, 0], [0, 0, 1]]
-    with pytest.warns(UnknownLabelWarning, match=r"a name .* \(2 times\)\. It is left out\.$"):
-        binarizer.transform([["tea"], ["soup", "tea"]])
     known, counts = binarizer.encode([["tea"], ["soup", "tea", "jam"]])
     assert (known != Y).nnz == 0
     assert counts.tolist() == [1, 3]
@@ -121,13 +114,6 @@ def test_a_forgotten_separator_is_noticed():
         LabelBinarizerXC().fit([["soup;ale", "bread"]])
 
 
-def test_it_is_cloned_and_pickled():
-    binarizer = LabelBinarizerXC(separator="|", min_count=2, handle_unknown="ignore")
-    assert clone(binarizer).get_params() == binarizer.get_params()
-    binarizer.fit(["a|b", "a|b"])
-    assert pickle.loads(pickle.dumps(binarizer)).classes_.tolist() == ["a", "b"]
-
-
 @pytest.mark.parametrize(
     ("y", "error", "match"),
     [
@@ -147,35 +133,7 @@ def test_what_is_no_list_of_names_is_refused(y, error, match):
         LabelBinarizerXC().fit(y)
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"separator": ""}, {"separator": 3}, {"min_count": 0}, {"handle_unknown": "skip"},
-        {"classes": ["a", "a"]}, {"classes": "ab"}, {"classes": [1, "a"]},
-    ],
-)  # fmt: skip
-def test_wrong_parameters_are_refused(parameters):
-    (name,) = parameters
-    with pytest.raises((ValueError, TypeError), match=name):
-        LabelBinarizerXC(**parameters).fit(TAGS)
-
-
 def test_wrong_width_of_an_indicator():
     binarizer = LabelBinarizerXC().fit(TAGS)
     with pytest.raises(ValueError, match=r"Y must have 3 columns, one for each label\. Got shape"):
         binarizer.inverse_transform(np.eye(4))
-
-
-def test_stored_zeros_and_duplicates_are_added_up():
-    Y = sp.csr_array((np.array([1, 0, 2, -1, 1, -1]), [2, 1, 0, 0, 1, 1], [0, 2, 6]), shape=(2, 3))
-    binarizer = LabelBinarizerXC().fit(TAGS)
-    assert binarizer.inverse_transform(Y) == [["soup"], [binarizer.classes_[0]]]
-    assert Y.nnz == 6
-
-
-@pytest.mark.parametrize("value", [7, np.nan, -1])
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-def test_only_zeros_and_ones_are_an_indicator(container, value):
-    Y = container(np.array([[1, 0, value]]))
-    with pytest.raises(ValueError, match=r"Y: an indicator holds only 0 and 1\. Got"):
-        LabelBinarizerXC().fit(TAGS).inverse_transform(Y)
