@@ -1,4 +1,4 @@
-"""Folds of a cross-validation: what splitters and users' lists of them must hold."""
+"""Folds of a cross-validation, from splitters and lists, checked."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from sklearn_xc._arguments import refuse_disguised
 
 
 class ListedFolds:
-    """A splitter of folds that are given."""
+    """A splitter that returns a list of folds."""
 
     def __init__(self, folds: Iterable[Any]) -> None:
         self.folds = list(folds)
@@ -19,12 +19,12 @@ class ListedFolds:
         return iter(self.folds)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return how many there are."""
+        """Return the number of folds."""
         return len(self.folds)
 
 
 def is_list_of_folds(cv: Any) -> bool:
-    """Return whether a `cv` is neither a number of folds nor a splitter, but gives the folds."""
+    """Return whether a `cv` is an iterable of folds, not a number or a splitter."""
     is_single = isinstance(cv, str | bytes) or (isinstance(cv, np.ndarray) and cv.ndim == 0)
     return isinstance(cv, Iterable) and not is_single and not hasattr(cv, "split")
 
@@ -39,11 +39,11 @@ def check_folds(
     folds : iterable of (train, test)
         Row numbers from 0, or masks over all rows. A row may come several times.
     n : int
-        How many rows there are.
+        Number of rows.
     who : str
         The function or estimator, named first in messages.
     cv : object, default=None
-        What the folds come from.
+        The argument that the folds come from.
 
     Returns
     -------

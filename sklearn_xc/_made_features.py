@@ -1,8 +1,8 @@
-"""Features that a vectorizer made of all rows, and how to make them again without some of these.
+"""Features made by a vectorizer, and how to make them again without held-out rows.
 
-A word of a single text is known to a vectorizer that was fitted to it, so that rows which are held
-out of a classifier alone look more familiar than new ones will. Within ``made_from`` the fits of
-clones, for thresholds, probabilities or stacks, fit the vectorizer to their own rows, too.
+A vectorizer fitted to all rows knows every word of the held-out ones, unlike words of new texts.
+Within ``made_from``, fits of clones for thresholds, probabilities or stacks therefore fit the
+vectorizer to their own rows, too.
 """
 
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ from sklearn_xc._sklearn import safe_indexing
 
 
 class MadeFeatures(NamedTuple):
-    """What a vectorizer made.
+    """Features, their source, and the vectorizer.
 
     Attributes
     ----------
     features : object of n rows
     source : object of n rows
-        What it read, such as texts.
+        The input of the vectorizer, such as texts.
     vectorizer : transformer
         Cloned.
     """
@@ -36,17 +36,7 @@ class MadeFeatures(NamedTuple):
     vectorizer: Any
 
     def refitted(self, rows: np.ndarray) -> "Refitted | None":
-        """Return what comes of a vectorizer that is fitted to some rows alone.
-
-        Parameters
-        ----------
-        rows : ndarray of int64
-
-        Returns
-        -------
-        Refitted or None
-            None where they are too few for it, such as texts without a word that counts.
-        """
+        """Return the vectorizer fitted to some rows; None if it cannot be, as without words."""
         fitted, source = clone(self.vectorizer), safe_indexing(as_rows(self.source), rows)
         try:
             features = fit_transform(fitted, source)
@@ -56,17 +46,7 @@ class MadeFeatures(NamedTuple):
 
 
 class Refitted(NamedTuple):
-    """A vectorizer that is fitted to some of the rows.
-
-    Attributes
-    ----------
-    made : MadeFeatures
-        Of these rows.
-    vectorizer : transformer
-        Fitted.
-    source : object of n rows
-        All rows.
-    """
+    """A vectorizer fitted to some of the rows: their features, itself, and the source of all."""
 
     made: MadeFeatures
     vectorizer: Any
@@ -78,7 +58,7 @@ class Refitted(NamedTuple):
 
 
 def fit_transform(vectorizer: Any, source: Any) -> Any:
-    """Fit a vectorizer, and return what it makes; a frozen one has no ``fit_transform``."""
+    """Return ``fit_transform(source)``, which a frozen vectorizer lacks."""
     if hasattr(vectorizer, "fit_transform"):
         return vectorizer.fit_transform(source)
     return vectorizer.fit(source, None).transform(source)
@@ -89,7 +69,7 @@ _MADE: ContextVar[MadeFeatures | None] = ContextVar("made features", default=Non
 
 @contextmanager
 def made_from(made: MadeFeatures | None) -> Iterator[None]:
-    """Have fits to these very features know what they are made from, inside the ``with``."""
+    """Let fits to these very features refit the vectorizer, inside the ``with``."""
     token = _MADE.set(made)
     try:
         yield
@@ -98,19 +78,13 @@ def made_from(made: MadeFeatures | None) -> Iterator[None]:
 
 
 def made_features(X: Any) -> MadeFeatures | None:
-    """Return what X is made from, if X is what ``made_from`` said."""
+    """Return the source of X, if X are the features given to ``made_from``."""
     made = _MADE.get()
     return made if made is not None and made.features is X else None
 
 
 def is_bound_to_columns(classifier: Any, features: Any) -> bool:
-    """Tell whether parameters say something of each column, which another vocabulary has not.
-
-    Parameters
-    ----------
-    classifier : estimator
-    features : object of shape (n, n_features)
-    """
+    """Return whether some parameter refers to each column, so that the vocabulary must stay."""
     n_columns = np.shape(features)[1] if len(np.shape(features)) == 2 else None
     return any(
         _is_of_columns(value, n_columns) for value in classifier.get_params(deep=True).values()

@@ -1,8 +1,4 @@
-"""Any classifier fitted to some of the rows, and asked for its best labels of others.
-
-What stacks, thresholds, calibration and ``cross_val_topk`` do alike. Which rows those are,
-``_held_out`` says.
-"""
+"""Any classifier, fitted to some of the rows and queried for its best labels of others."""
 
 import time
 import warnings
@@ -20,7 +16,6 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._label_names import places_in
 from sklearn_xc._pruning_notes import PruningNotes
-from sklearn_xc._shared_memory import Share
 from sklearn_xc._sklearn import num_samples, safe_indexing
 from sklearn_xc._topk import classes_of, never_seen, topk_allowed, unwrap
 from sklearn_xc.exceptions import MemoryBudgetError, SavedModelError
@@ -28,7 +23,7 @@ from sklearn_xc.parallel.tasks import Task
 
 
 class Answers(NamedTuple):
-    """What a classifier says of some instances.
+    """The best labels of some instances and their scores.
 
     Attributes
     ----------
@@ -62,7 +57,7 @@ def n_rows(X: Any, who: str) -> int:
 
 
 def in_parts(X: Any, n: int, size: int) -> Iterator[Any]:
-    """Yield the n instances of X, some rows after the other."""
+    """Yield the n instances of X in chunks of `size` rows."""
     X = as_rows(X)
     if n <= size:
         yield X
@@ -82,38 +77,33 @@ def fit_clone(
     task: Task | None = None,
     *,
     notes: PruningNotes,
-    share: Share | None = None,
 ) -> tuple[Any, float]:
     """Return a clone fitted to some of the rows, and the seconds that it took.
 
     Parameters
     ----------
     part : str
-        What errors of the estimator call it, such as "estimator 'ova'".
+        The name of the estimator in errors, such as "estimator 'ova'".
     estimator : estimator
     X, y : object
         All instances and their labels.
     arguments : mapping of str to object
-        Further ones of ``fit``, of the rows that it is fitted to.
+        Further arguments of ``fit``, for the rows that it is fitted to.
     rows : ndarray of int64, or None
         None for all.
     who : str
-        Named in messages.
+        For messages.
     task : Task, default=None
-        Which is to fit it, and has not begun; None tells no callback.
+        Reports the fit to callbacks.
     notes : PruningNotes
-        Take up what the fit has to say of pruning, in place of a warning.
-    share : Share, default=None
-        What the fit may hold; None for no limit.
+        Collects warnings about pruning.
     """
     began = time.perf_counter()
-    copies: tuple[Any, ...] = ()
     if rows is not None:
-        X, y = copies = safe_indexing(as_rows(X), rows), safe_indexing(as_rows(y), rows)
+        X, y = safe_indexing(as_rows(X), rows), safe_indexing(as_rows(y), rows)
     fitted = clone(estimator)
     task = Task() if task is None else task
-    limit = (share or Share(None)).limiting(fitted, *copies)
-    with said_by(part, who), notes.gathering(), task.around(fitted), limit:
+    with said_by(part, who), notes.gathering(), task.around(fitted):
         fitted.fit(X, y, **arguments)
     return fitted, time.perf_counter() - began
 
@@ -137,11 +127,11 @@ class RoutesFit:
     _weighs_answers = True
 
     def _routed_parts(self) -> dict[str, Any]:
-        """Return the estimators to be fitted, by name; None for a default, which takes weights."""
-        raise NotImplementedError  # a subclass has the parts
+        """Return the estimators to fit, by name; None for a default, which takes weights."""
+        raise NotImplementedError
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return what ``fit`` passes on: what the estimators inside and the splitter request.
+        """Return the metadata that ``fit`` passes on to the estimators inside and to `cv`.
 
         Returns
         -------
@@ -211,23 +201,33 @@ def ask(
 ) -> Answers:
     """Return the k best labels of each instance, as positions in `classes`.
 
-    `are_columns` is whether these are the columns of an indicator, which the classifier may number
-    where they have names. `allowed` and `unseen`, the labels without a training instance, are
-    positions in `classes` too.
+    Parameters
+    ----------
+    part, fitted, X, k
+        The classifier's name in errors, the classifier, instances, and how many labels.
+    classes : ndarray of shape (n_labels,)
+    who : str
+        For messages.
+    are_columns : bool
+        Whether `classes` are columns of an indicator, which the classifier may number where they
+        have names.
+    allowed : AllowedLabels, default=None
+        Labels that may be returned, as positions in `classes`.
+    unseen : ndarray of int64
+        Labels without a training instance, likewise.
 
     Raises
     ------
     ValueError
-        If it answers with a class that is none of these; and what the classifier raises.
+        If it answers with other classes; and whatever the classifier raises.
     """
     if allowed is not None:
         own = classes_of(fitted)
-        at = places_in(classes, own, are_columns=are_columns)
         places = np.full(len(classes) + 1, -1)  # the last is of classes that y does not have
-        places[at] = np.arange(len(own))
+        places[places_in(classes, own, are_columns=are_columns)] = np.arange(len(own))
         allowed = allowed.moved(places[:-1], len(own))
     with said_by(part, who):
-        # Of a 1-D y, a classifier has the classes of its training rows only.
+        # After a 1-D y, a classifier has the classes of its training rows only.
         labels, scores = topk_allowed(fitted, X, k, allowed, unseen if are_columns else ())
         known = classes_of(fitted)
     place = places_in(classes, known, are_columns=are_columns)
@@ -242,14 +242,10 @@ def ask(
 def known_counts(
     members: Sequence[Any], classes: np.ndarray, *, are_columns: bool
 ) -> tuple[np.ndarray, int] | None:
-    """Return what the first of fitted members that counted its training instances has counted.
+    """Return the training counts of each of `classes`, and of all instances, if a member has them.
 
-    Returns
-    -------
-    label_counts : ndarray of int64 of shape (n_labels,)
-        With each of `classes`; 0 of those that the member does not have.
-    n : int
-        In all. Both are of one training set, as propensities need them.
+    Both are those of the first fitted member that counted its training instances, as propensities
+    need counts of a single training set. 0 for classes that it does not have.
     """
     for member in members:
         classifier = unwrap(member, None)[0]
@@ -263,19 +259,10 @@ def known_counts(
 
 
 def unknown_to(members: Sequence[Any], label_counts: np.ndarray, *, is_prefit: bool) -> np.ndarray:
-    """Return the labels without a training instance of which no fitted member knows anything.
+    """Return the labels without a training instance that no fitted member knows, rising.
 
-    Parameters
-    ----------
-    members : sequence of estimators
-    label_counts : ndarray of int64 of shape (n_labels,)
-        Training instances of each label; of other rows for prefit members that did not count.
-    is_prefit : bool
-
-    Returns
-    -------
-    ndarray of int64
-        Rising.
+    `label_counts` are training instances of each label, but of other rows for prefit members that
+    did not count.
     """
     inner = [unwrap(member, None)[0] for member in members]
     are_counted = not is_prefit or not inner or any(hasattr(one, "label_counts_") for one in inner)
@@ -291,12 +278,12 @@ def unknown_to(members: Sequence[Any], label_counts: np.ndarray, *, is_prefit: b
     return unseen
 
 
-#: Errors that say themselves what they are of.
+#: Errors that name their estimator themselves.
 _OWN = (NotFittedError, SavedModelError)
 
 
 class said_by:  # noqa: N801  used as a function
-    """Have errors of a part of an estimator say which one it was."""
+    """Prefix errors of a part of an estimator with its name."""
 
     def __init__(self, part: str, who: str) -> None:
         self.part, self.who = part, who

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-#: What `sklearn.base.clone` asks for.
+#: Methods that `sklearn.base.clone` needs.
 _PARAMETERS = ("get_params", "set_params")
 
 
@@ -61,22 +61,22 @@ def check_part(
     protocol: str,
     methods: Iterable[str] = (),
 ) -> None:
-    """Raise an error for what is no instance with some attributes and methods.
+    """Raise ValueError unless a part is an instance with some attributes and methods.
 
     Parameters
     ----------
     part : object
-        What was passed, unless it is one of the names.
+        The argument, if it is not one of the names.
     who : str
-        How messages name the argument, such as "DecompMIPSClassifier: index".
+        The argument in messages, such as "DecompMIPSClassifier: index".
     names : iterable of str
-        Names that are taken in place of an instance.
+        Names that are accepted instead of an instance.
     attributes : iterable of str
-        What an instance must have.
+        Attributes that an instance must have.
     protocol : str
         The class that describes it.
     methods : iterable of str, default=()
-        What it must have besides, to be called.
+        Methods that it must have.
 
     Raises
     ------
@@ -100,10 +100,13 @@ def check_part(
 
 
 def new_part(
-    given: Any, table: Mapping[str, Callable[[], Any]], methods: Sequence[str], who: str,
+    given: Any,
+    table: Mapping[str, Callable[[], Any]],
+    methods: Sequence[str],
+    who: str,
     protocol: str,
-) -> Any:  # fmt: skip
-    """Return a part that nobody else holds.
+) -> Any:
+    """Return a new part: of a name, or a clone.
 
     Parameters
     ----------
@@ -129,7 +132,7 @@ def new_part(
 
 
 def same_part(a: Any, b: Any) -> bool:
-    """Tell whether two names or objects stand for the same kind of part, with equal parameters.
+    """Return whether two names or objects are the same kind of part, with equal parameters.
 
     Parameters of an object are what ``get_params`` returns, or its attributes if it has none.
     """

@@ -1,74 +1,23 @@
-"""The part of an estimator's ``max_memory`` that is left for an estimator inside it."""
+"""The arrays that an object holds, in memory of its own or mapped from files."""
 
 import mmap
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sklearn_xc.parallel.memory import parse_bytes
-
-#: What is left to a fit for which there is no room, so that it says what it needs.
-_NEARLY_NONE = 1
-#: More than there is anywhere, and an integer that parameters may hold.
-_MOST = 2**60
-
-
-@dataclass
-class Share:
-    """What fits inside an estimator may hold, one after the other.
-
-    Attributes
-    ----------
-    allowed : int or None
-        Bytes for all; None for no limit.
-    held : int, default=0
-        What is held beside the next fit.
-    """
-
-    allowed: int | None
-    held: int = 0
-
-    @contextmanager
-    def limiting(self, estimator: Any, *data: Any) -> Iterator[None]:
-        """Set the ``max_memory`` of an estimator to what is left, as far as it has one.
-
-        Parameters
-        ----------
-        estimator : estimator
-            The last step of a Pipeline is what trains. A lower limit of its own stays; in the end
-            it has again what it had.
-        *data : object
-            Copies of X and y that were made for it.
-        """
-        while hasattr(estimator, "steps"):
-            estimator = estimator.steps[-1][1]
-        if self.allowed is None or "max_memory" not in estimator.get_params(deep=False):
-            yield
-            return
-        own, name = estimator.max_memory, f"{type(estimator).__name__}: max_memory"
-        left = min(_MOST, max(_NEARLY_NONE, self.allowed - self.held - array_bytes(data)))
-        estimator.max_memory = left if own is None else min(left, parse_bytes(own, name))
-        try:
-            yield
-        finally:
-            estimator.max_memory = own
-
 
 def array_bytes(thing: Any) -> int:
-    """Return what the arrays take that an object holds, each of them once."""
+    """Return the bytes of the arrays that an object holds, each counted once."""
     return sum(array.nbytes for array in arrays_in(thing))
 
 
 def arrays_in(thing: Any) -> list[np.ndarray]:
-    """Return the arrays that an object holds in memory of its own, each of them once."""
+    """Return the arrays that an object holds in memory of its own, each once."""
     return [array for array in _all_arrays(thing) if array.base is None]
 
 
 def holds_files(thing: Any) -> bool:
-    """Return whether an object holds arrays that are maps of files."""
+    """Return whether an object holds memory-mapped arrays."""
     return any(_is_map(array) for array in _all_arrays(thing))
 
 
@@ -81,7 +30,7 @@ def _is_map(array: Any) -> bool:
 
 
 def _all_arrays(thing: Any) -> list[np.ndarray]:
-    """Return the arrays that an object holds, each of them once, and not what is a view of one."""
+    """Return the arrays that an object holds, each once; of a view, the array behind it."""
     found: dict[int, np.ndarray] = {}
     seen: set[int] = set()
     waiting = [thing]

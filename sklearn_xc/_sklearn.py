@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
+from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _num_samples as num_samples
 
@@ -37,6 +38,7 @@ except ImportError:  # training goes without
 
 
 __all__ = [
+    "BaseComposition",
     "CallbackSupportMixin",
     "ConstantPredictor",
     "HasMethods",

@@ -1,6 +1,5 @@
-"""A classifier that is another one, with something learned from its answers to held-out rows."""
+"""A classifier around another one, with something learned from its answers to held-out rows."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -9,41 +8,80 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._allowed_labels import AllowedLabels
-from sklearn_xc._arguments import check_count, refuse_disguised
-from sklearn_xc._checks import check_targets, check_weights, require_labels
-from sklearn_xc._clone_fits import CloneFits, Job, Watch
-from sklearn_xc._data import Targets
-from sklearn_xc._declared_state import Array, Estimator, declares
+from sklearn_xc._arguments import check_count
+from sklearn_xc._blank_rows import LabelFrequencies, features_of, is_blank, shares_any
+from sklearn_xc._checks import check_rows, check_targets
+from sklearn_xc._data import DenseRows, Targets
+from sklearn_xc._declared_state import Array, Estimator, Record, declares
 from sklearn_xc._explanation import Explanation
-from sklearn_xc._held_out import draw_rows, split
-from sklearn_xc._made_features import made_features
-from sklearn_xc._out_of_fold import (
-    Answers,
-    RoutesFit,
-    as_rows,
-    ask,
-    classes_of,
-    known_counts,
-    n_rows,
-    tagger_in,
-    unknown_to,
-)
-from sklearn_xc._pruning_notes import PruningNotes
+from sklearn_xc._held_out import HeldOut, LearnsFromHeldOut, Members
+from sklearn_xc._out_of_fold import Answers, ask, classes_of, n_rows, tagger_in
 from sklearn_xc._scored_pairs import PAIR_BYTES, ScoredPairs, scored_pairs
-from sklearn_xc._seeds import draw_seed
-from sklearn_xc._shared_memory import Share
-from sklearn_xc._sklearn import safe_indexing
-from sklearn_xc._some_labels import apart, estimator_with_classes
+from sklearn_xc._some_labels import estimator_with_classes
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import unwrap
 from sklearn_xc.base import XCClassifier
-from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.parallel.progress import Fit, Progress
+from sklearn_xc.parallel.progress import Fit
 
-#: From the caller of ``fit`` to ``_train``: two decorators, fit and ``_learn_pairs`` are between.
-_STACKLEVEL = 6
+
+@declares(
+    _frequencies=Record("LabelFrequencies", optional=True),
+    _known_features=Array("bool", lambda model: model._n_known()),
+)
+class AnswersBlankRows:
+    """Answers instances without known features by the labels' frequencies, as members do."""
+
+    #: None if members make features of X themselves.
+    _frequencies: LabelFrequencies | None
+    #: Whether some training instance has each feature, bool of shape (n_features,).
+    _known_features: np.ndarray
+
+    def _keep_frequencies(self, X: Any, held_out: HeldOut, *, reads_matrix: bool) -> None:
+        own: Any = self
+        self._frequencies, self._known_features = None, np.empty(0, bool)
+        if not reads_matrix:
+            return
+        instances, n_labels = check_rows(own, X, reset=False), len(own.classes_)
+        if isinstance(own.cv, str):  # it is not known which features prefit members have seen
+            counts, total = own.label_counts_.astype(np.float64), float(own.n_samples_fit_)
+            self._frequencies = LabelFrequencies(counts, total, np.zeros(n_labels), 0.0)
+            self._known_features = np.ones(instances.shape[1], bool)
+            return
+        weight = held_out.weight
+        indptr, labels = held_out.targets.by_instance(len(weight))
+        rows = np.repeat(np.arange(len(weight)), np.diff(indptr))
+        self._frequencies = LabelFrequencies.of(rows, labels, weight, is_blank(instances), n_labels)
+        self._known_features = features_of(instances, np.flatnonzero(weight > 0))
+
+    def _n_known(self) -> int | str:
+        """Return the length of ``_known_features``, for its declaration."""
+        return 0 if self._frequencies is None else "features"
+
+    def _are_blank(self, X: Any) -> np.ndarray:
+        """Return which instances have no known feature, bool of shape (n,)."""
+        own: Any = self
+        if self._frequencies is None:
+            return np.zeros(n_rows(X, type(self).__name__), bool)
+        X = check_rows(own, X, reset=False)
+        if isinstance(X, DenseRows):
+            return np.asarray(~X.values[:, self._known_features].any(axis=1))
+        return ~shares_any(X.without_zeros(), self._known_features)
+
+    def _blank_chances(self) -> np.ndarray:
+        """Return the probabilities of the labels of an instance without known features."""
+        assert self._frequencies is not None
+        return self._frequencies.of_blank() / self._frequencies.total
+
+
+def reads_features(estimator: Any) -> bool:
+    """Return whether X is a matrix of features to an estimator of this package.
+
+    Pipelines may make features of anything, and take a row of zeros for one like any other.
+    """
+    is_outer = any(hasattr(estimator, name) for name in ("estimators", "steps"))
+    return isinstance(estimator, XCClassifier) and not is_outer and estimator._reads_matrix
 
 
 @declares(
@@ -52,19 +90,16 @@ _STACKLEVEL = 6
         "int64", None, least=1, rises=True, below=lambda model: model.n_samples_fit_ + 1
     ),
 )
-class WrappedClassifier(RoutesFit, XCClassifier):
+class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
     """Scores and ranks as ``estimator_`` does.
 
     A subclass calls ``_learn_pairs`` in fit, and has the parameters ``estimator``, ``cv``,
-    ``top_k``, ``max_memory``, ``n_jobs`` and ``random_state``.
+    ``top_k``, ``n_jobs`` and ``random_state``.
     """
 
     estimator: Any
     estimator_: Any
-    cv: Any
     top_k: int
-    n_jobs: int | None
-    random_state: Any
 
     @reads_one_state
     def predict(self, X: Any) -> Any:
@@ -87,10 +122,6 @@ class WrappedClassifier(RoutesFit, XCClassifier):
             check_sparse(X, "X", type(self).__name__)
             return self.estimator_.predict(X)
         return super().predict(X)
-
-    @property
-    def _reads_matrix(self) -> bool:
-        return getattr(self.estimator, "_reads_matrix", True)
 
     @available_if(lambda self: hasattr(self._inner, "explain"))
     def explain(
@@ -117,17 +148,33 @@ class WrappedClassifier(RoutesFit, XCClassifier):
         check_is_fitted(self)
         return self.estimator_.explain(x, label, feature_names=feature_names, n_features=n_features)
 
-    def _name_labels(self, classes: np.ndarray) -> None:
-        self.classes_ = classes
-        self.estimator_ = estimator_with_classes(self.estimator_, classes)
+    @property
+    def _reads_matrix(self) -> bool:
+        return getattr(self.estimator, "_reads_matrix", True)
 
     @property
     def _inner(self) -> Any:
         """The estimator, fitted or not."""
         return getattr(self, "estimator_", self.estimator)
 
+    @property
+    def _has_columns(self) -> bool:
+        """Whether y was an indicator."""
+        return self._targets_kind != "classes"
+
+    @property
+    def _nor_known_by(self) -> str:  # type: ignore[override]
+        return getattr(unwrap(self.estimator_, None)[0], "_nor_known_by", "")
+
+    def _name_labels(self, classes: np.ndarray) -> None:
+        self.classes_ = classes
+        self.estimator_ = estimator_with_classes(self.estimator_, classes)
+
     def _routed_parts(self) -> dict[str, Any]:
         return {} if isinstance(self.cv, str) else {"estimator": self.estimator}
+
+    def _part_name(self, name: str) -> str:
+        return name
 
     def _learn_pairs(
         self,
@@ -138,18 +185,10 @@ class WrappedClassifier(RoutesFit, XCClassifier):
         fit: Fit,
         *,
         of_classes: bool = True,
-    ) -> tuple[ScoredPairs, np.ndarray]:
-        """Fit ``estimator_``, and return out-of-fold answers.
+    ) -> tuple[ScoredPairs, HeldOut]:
+        """Fit ``estimator_``, and return pairs of held-out rows and their ``top_k`` best labels.
 
-        Without `of_classes` no row is held out of a 1-D y, and there are no pairs. `params` are
-        further arguments of ``fit``; `fit` is told of the fits.
-
-        Returns
-        -------
-        pairs : ScoredPairs
-            Of the ``top_k`` best labels of each held-out row.
-        seconds : ndarray of float of shape (n_folds + 1,)
-            Of the training without the rows of each fold, and with all.
+        Without `of_classes` no row is held out of a 1-D y, and there are no pairs.
         """
         who = type(self).__name__
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
@@ -159,42 +198,21 @@ class WrappedClassifier(RoutesFit, XCClassifier):
                 f"{who}: estimator must take y as a classifier does, and this one takes names. Put "
                 f"{who} inside: TextClassifierXC(vectorizer, {who}(classifier))."
             )
-        check_sparse(X, "X", who)
-        refuse_disguised(X, f"{who}: X")
-        n = n_rows(X, who)
-        is_prefit = isinstance(self.cv, str)
-        targets = self._check_prefit(y, n) if is_prefit else check_targets(self, y, n)
-        given = check_weights(self, sample_weight, n)
-        weight = np.ones(n) if given is None else given
-        indptr, _ = targets.by_instance(n)
-        require_labels(self, targets, np.flatnonzero((np.diff(indptr) > 0) & (weight > 0)), least=1)
-        seed = draw_seed(self.random_state)
-        self._keep_targets(targets)
-        self._count_instances(targets, weight)
-        learns, routed = of_classes or self._has_columns, self._routed(given, params)
-        if is_prefit:
-            rows = np.flatnonzero(weight > 0) if learns else np.empty(0, np.int64)
-            return self._ask_prefit(X, targets, weight, draw_rows(rows, seed)), np.zeros(1)
-        cv = self._folds_of(int(np.count_nonzero(weight > 0)))
-        of_split = routed.cv.split
-        folds = split(cv, X, y, targets, weight, seed, who, of_split) if learns else []
-        return self._train(X, y, targets, routed.estimator.fit, weight, folds, fit)
+        members = [("estimator", self.estimator)]
+        held_out, _, progress = self.fit_held_out(
+            members, X, y, sample_weight, params, fit, of_classes=of_classes
+        )
+        progress.close()
+        frequencies = [
+            np.rint(counts * scale).astype(np.int64)
+            for counts, scale in zip(held_out.counts, held_out.scales, strict=True)
+        ]
+        answers = [of_fold[0] for of_fold in held_out.answers]
+        targets, weight = held_out.targets, held_out.weight
+        return scored_pairs(answers, held_out.rows, frequencies, targets, weight), held_out
 
-    def _folds_of(self, n_rows: int) -> Any:
-        """Return the `cv` for so many rows: a subclass may know what to take for None."""
-        return self.cv
-
-    def _check_prefit(self, y: Any, n: int) -> Targets:
-        """Check the y of rows that a fitted estimator is asked about: of its classes, perhaps few.
-
-        Raises
-        ------
-        ValueError
-            For other classes or label columns.
-        """
-        who = type(self).__name__
-        check_is_fitted(self.estimator, msg=f"{who}: cv is 'prefit', and estimator is not fitted.")
-        known = classes_of(self.estimator)
+    def _check_prefit(self, y: Any, n: int, members: Members) -> Targets:
+        who, known = type(self).__name__, classes_of(self.estimator)
         is_indicator = sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
         if is_indicator and np.shape(y)[1] != len(known):
             raise ValueError(
@@ -203,98 +221,31 @@ class WrappedClassifier(RoutesFit, XCClassifier):
             )
         return check_targets(self, y, n, known)
 
-    def _ask_prefit(
-        self, X: Any, targets: Targets, weight: np.ndarray, rows: np.ndarray
-    ) -> ScoredPairs:
-        self._require_pairs(len(rows))
-        counted = known_counts([self.estimator], self.classes_, are_columns=self._has_columns)
-        if counted is not None:
-            self.label_counts_, self.n_samples_fit_ = counted
-        self._keep_estimator(apart(self.estimator))
-        if not len(rows):
-            return scored_pairs([], [], [], targets, weight)
-        answers = self._ask(self.estimator, safe_indexing(as_rows(X), rows), self._depth())
-        return scored_pairs([answers], [rows], [self.label_counts_], targets, weight)
-
-    def _train(
-        self,
-        X: Any,
-        y: Any,
-        targets: Targets,
-        params: dict[str, Any],
-        weight: np.ndarray,
-        folds: list[tuple[np.ndarray, np.ndarray]],
-        fit: Fit,
-    ) -> tuple[ScoredPairs, np.ndarray]:
-        who, notes = type(self).__name__, PruningNotes()
-        self._require_pairs(sum(len(test) for _, test in folds))
-
-        costs = [*(len(train) for train, _ in folds), len(weight)]
-        progress = fit.parts("fold", len(costs), unit="fit", costs=costs, in_order=False)
-        last = len(folds)
-        jobs = [
-            Job("estimator", self.estimator, *rows, progress.part(number))
-            for number, rows in enumerate(folds)
-        ]
-        task = progress.part(last, name="last fit")
-        jobs.append(Job("estimator", self.estimator, None, None, task))
-        texts = [*(f"without {len(test)} rows" for _, test in folds), "with all rows"]
-        fits = CloneFits(
-            X, y, {"estimator": params}, self._depth(), self.classes_, who, targets,
-            Share(self._allowed_bytes(), self._pairs_bytes(sum(len(test) for _, test in folds))),
-            made_features(X),
-        )  # fmt: skip
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnseenLabelWarning)  # there is one of our own
-            done = fits.run(jobs, self.n_jobs, _Told(progress, texts))
-        progress.close()
-        notes.found = [note for one in done for note in one.notes]
-        notes.tell(who, _STACKLEVEL)
-        found, seconds, _ = zip(*done, strict=True)
-        self._keep_estimator(found[-1])
-        frequencies = []
-        for train, _ in folds:
-            # Of all rows: frequent labels would fall among rarer ones otherwise.
-            scale = np.count_nonzero(weight) / len(np.unique(train))
-            counts = targets.counts_among(train, len(weight))
-            frequencies.append(np.rint(counts * scale).astype(np.int64))
-        rows = [test for _, test in folds]
-        pairs = scored_pairs(list(found[:-1]), rows, frequencies, targets, weight)
-        return pairs, np.array(seconds)
-
     def _depth(self) -> int:
         top_k = check_count(self.top_k, f"{type(self).__name__}: top_k")
         return min(top_k, len(self.classes_))
 
-    def _pairs_bytes(self, n: int) -> int:
-        """Return what the pairs of n held-out rows take."""
-        return n * self._depth() * PAIR_BYTES
-
-    def _require_pairs(self, n: int) -> None:
+    def _require_pairs(self, n: int, n_members: int) -> None:
         require_bytes(
-            self._pairs_bytes(n), self._allowed_bytes(),
+            n * self._depth() * PAIR_BYTES,
+            None,
             f"the pairs, {n} held-out instances x {self._depth()} labels",
-            "Hold out fewer instances (cv), or lower top_k.", type(self).__name__,
-        )  # fmt: skip
+            "Hold out fewer instances (cv), or lower top_k.",
+            type(self).__name__,
+        )
 
-    def _keep_estimator(self, fitted: Any) -> None:
-        self.estimator_ = fitted
+    def _keep_members(self, fitted: list[tuple[str, Any]]) -> None:
+        self.estimator_ = fitted[0][1]
         if self._has_columns and np.array_equal(self.classes_, np.arange(len(self.classes_))):
-            self.classes_ = classes_of(fitted)  # which may have been given names
-        self._unseen_labels = self._find_unseen()
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(fitted, name):
-                setattr(self, name, getattr(fitted, name))
-
-    @property
-    def _nor_known_by(self) -> str:  # type: ignore[override]
-        return getattr(unwrap(self.estimator_, None)[0], "_nor_known_by", "")
+            self.classes_ = classes_of(self.estimator_)  # which may have been given names
+        self._set_features_and_unseen([self.estimator_])
 
     def _find_unseen(self) -> np.ndarray:
         """Return the labels that ``estimator_`` knows nothing of."""
-        fitted = [self.estimator_] if hasattr(self, "estimator_") else []
-        return unknown_to(fitted, self.label_counts_, is_prefit=isinstance(self.cv, str))
+        return self._unknown_to([self.estimator_] if hasattr(self, "estimator_") else [])
+
+    def _ask_members(self, members: Members, X: Any) -> list[Answers]:
+        return [self._ask(members[0][1], X, self._depth())]
 
     def _ask(self, fitted: Any, X: Any, k: int, allowed: AllowedLabels | None = None) -> Answers:
         how: Any = {"are_columns": self._has_columns, "unseen": self._unseen_labels}
@@ -306,21 +257,18 @@ class WrappedClassifier(RoutesFit, XCClassifier):
     ) -> tuple[np.ndarray, np.ndarray]:
         return self._ask(self.estimator_, X, k, allowed)
 
-    @property
-    def _has_columns(self) -> bool:
-        """Whether y was an indicator."""
-        return self._targets_kind != "classes"
-
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self._ask(self.estimator_, X, k)
 
     def _all_scores(self, X: Any) -> np.ndarray:
         n, n_labels = n_rows(X, type(self).__name__), len(self.classes_)
         require_bytes(
-            32 * n * n_labels, self._allowed_bytes(),
+            32 * n * n_labels,
+            None,
             f"the dense scores, {n} instances x {n_labels} labels",
-            "Ask for fewer instances at a time, or use predict_topk.", type(self).__name__,
-        )  # fmt: skip
+            "Ask for fewer instances at a time, or use predict_topk.",
+            type(self).__name__,
+        )
         own = classes_of(self.estimator_)
         if hasattr(self.estimator_, "decision_function") and len(own) == n_labels:
             scores = self.estimator_.decision_function(X)
@@ -332,14 +280,3 @@ class WrappedClassifier(RoutesFit, XCClassifier):
         at, ranks = np.nonzero(labels >= 0)
         scores[at, labels[at, ranks]] = found[at, ranks]
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
-
-
-class _Told(Watch):
-    """Tells of the fits without a fold each, and of the last."""
-
-    def __init__(self, progress: Progress, texts: list[str]) -> None:
-        self._progress, self._texts = progress, texts
-
-    def ends(self, number: int) -> None:
-        """Print a line."""
-        self._progress.ended(self._texts[number], number)

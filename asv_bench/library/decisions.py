@@ -50,7 +50,7 @@ THRESHOLDS: dict[str, dict[str, Any]] = {
     "macro_f1": {"objective": "macro_f1"},
     "count": {"objective": "count"},
 }
-METHODS = ("spline", "isotonic", "sigmoid", "temperature")
+METHODS = ("spline", "sigmoid")
 PARTS = ("f1", "ece", "logistic")
 #: Of the logistic loss.
 _CS = (0.5, 3.0, 10.0, 30.0)
@@ -136,7 +136,7 @@ def main(
     parts : sequence of {"f1", "ece", "logistic"}
         Tables.
     methods : sequence of str
-        Of the calibrator; "temperature" for classes alone.
+        Of the calibrator.
     cv : int or float, default=None
         Folds, or the share of the rows that is held out; None is the default of both.
     cache : path, default=None
@@ -233,8 +233,6 @@ def _calibration(
 ) -> list[dict[str, Any]]:
     rows = []
     for method in methods:
-        if method == "temperature" and not sized.one_class:
-            continue
         model = TopKCalibrator(estimator, method=method, cv=cv, random_state=0)
         model.fit(sized.X_train, sized.target)
         positions, chances = model.predict_proba_topk(sized.X_test, 5)

@@ -10,10 +10,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._blank_rows import LabelFrequencies, features_of, is_blank, shares_any
-from sklearn_xc._checks import check_rows, check_targets, check_weights
-from sklearn_xc._data import DenseRows
-from sklearn_xc._declared_state import Array, Number, Record, declares
+from sklearn_xc._declared_state import Number, Record, declares
 from sklearn_xc._explanation import Explanation, as_row
 from sklearn_xc._frequency_groups import frequency_edges, group_of
 from sklearn_xc._held_out import MOST_ROWS
@@ -22,15 +19,14 @@ from sklearn_xc._out_of_fold import n_rows
 from sklearn_xc._scored_pairs import ScoredPairs
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart, reads_one_state
-from sklearn_xc._wrapped import WrappedClassifier
-from sklearn_xc.base import XCClassifier, logarithms
+from sklearn_xc._wrapped import AnswersBlankRows, WrappedClassifier, reads_features
+from sklearn_xc.base import logarithms
 from sklearn_xc.calibration.pair_map import LEAST, PairMap
-from sklearn_xc.calibration.temperature import TemperatureMap
 from sklearn_xc.exceptions import SmallGroupWarning
 from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.parallel.progress import Fit, say
+from sklearn_xc.parallel.progress import Fit
 
-METHODS = ("spline", "isotonic", "sigmoid", "temperature")
+METHODS = ("spline", "sigmoid")
 #: A group with fewer relevant pairs is named in a warning.
 _FEW = 30
 #: Without `cv`, of as many rows as are learned from at most. On six sets of 5,195 to 19,285 rows
@@ -41,12 +37,10 @@ _TOGETHER = 4_096
 
 
 @declares(
-    map_=Record("PairMap", "TemperatureMap"),
+    map_=Record("PairMap"),
     _rest=Number(),
-    _frequencies=Record("LabelFrequencies", optional=True),
-    _known_features=Array("bool", lambda calibrator: calibrator._n_known()),
 )
-class TopKCalibrator(WrappedClassifier):
+class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     """A classifier with calibrated probabilities for its best labels.
 
     This is scikit-learn's :class:`~sklearn.calibration.CalibratedClassifierCV` for label sets of
@@ -59,14 +53,12 @@ class TopKCalibrator(WrappedClassifier):
     ----------
     estimator : classifier
         Anything that :func:`sklearn_xc.topk` can query: a classifier, Pipeline or search. Cloned.
-    method : {"spline", "isotonic", "sigmoid", "temperature"}, default="spline"
+    method : {"spline", "sigmoid"}, default="spline"
         "sigmoid" is a logistic regression on the score, the rank, the lead over the next label and
-        the label's frequency. "spline" bends the log-odds of "sigmoid" at three places. "isotonic"
-        is the mean of "sigmoid" and an isotonic regression on it. "temperature" is the softmax of
-        the scores, made flatter or steeper, for a 1-D y.
+        the label's frequency. "spline" bends the log-odds of "sigmoid" at three places.
     n_groups : int, default=5
         Number of groups of labels by frequency, each with about the same share of all pairs. Each
-        group has its own intercept and slope; "temperature" has no groups.
+        group has its own intercept and slope.
     cv : float, int, splitter, iterable of (train, test) or "prefit", default=None
         How to get the rows that maps are learned from. A float is the share of rows to hold out
         once; an int is the number of shuffled folds, each scored by a model trained on the others.
@@ -79,17 +71,13 @@ class TopKCalibrator(WrappedClassifier):
         Number of best labels of each row that have probabilities of their own (at least two), and
         that predict and decision_function consider after a fit to a sparse y. All others share one
         probability.
-    max_memory : int or str, default=None
-        Limit, in bytes or as a string such as "8GB", on what a fit may hold beyond what the
-        process held when the fit began, the estimator included; also on each answer. The estimator
-        may have a lower limit of its own. With `max_memory`, models are trained one at a time.
     n_jobs : int, default=None
         Number of models trained in parallel, in threads; memory grows with it. The result is the
         same for any number.
     random_state : int, RandomState instance or None, default=None
         Draws the held-out rows. The estimator has a random state of its own.
     verbose : int, default=0
-        If not 0, print what the maps were learned from.
+        If not 0, print a line for each model that is trained.
 
     Attributes
     ----------
@@ -129,8 +117,7 @@ class TopKCalibrator(WrappedClassifier):
     the classes beyond the ``top_k`` get a share: that of held-out rows whose class is none of the
     ``top_k``, among those for which the best class is wrong. The other ``top_k`` classes share
     what is left in proportion to the probabilities of their map. No class has more than the best
-    one: where a map says so, the row is scaled. With "temperature", the ``top_k`` share all but
-    the share of rows whose class is none of them.
+    one: where a map says so, the row is scaled.
 
     A label is rarer for the model that scores held-out rows than for the one trained on all rows.
     The maps are therefore learned with the label frequencies in the training rows of the fold, as
@@ -143,15 +130,12 @@ class TopKCalibrator(WrappedClassifier):
 
     Memory: 120 bytes for each of the ``n * top_k`` pairs of held-out rows.
 
-    Source: logistic maps of scores are from [1]_, isotonic ones from [2]_, temperatures from [3]_.
-    They differ in using the rank, the lead and the frequency in addition to the score.
+    Source: logistic maps of scores are from [1]_; these also use the rank, the lead and the
+    frequency.
 
     References
     ----------
     .. [1] J. Platt, "Probabilistic outputs for support vector machines", 1999.
-    .. [2] B. Zadrozny and C. Elkan, "Transforming classifier scores into accurate multiclass
-       probability estimates", KDD 2002.
-    .. [3] C. Guo et al., "On calibration of modern neural networks", ICML 2017.
 
     Examples
     --------
@@ -179,7 +163,6 @@ class TopKCalibrator(WrappedClassifier):
         "cv": [Interval(Real, 0, 1, closed="neither"), StrOptions({"prefit"}), "cv_object"],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
         "top_k": [Interval(Integral, 1, None, closed="left")],
-        "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -194,7 +177,6 @@ class TopKCalibrator(WrappedClassifier):
         cv=None,
         n_candidates=20,
         top_k=100,
-        max_memory=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -205,7 +187,6 @@ class TopKCalibrator(WrappedClassifier):
         self.cv = cv
         self.n_candidates = n_candidates
         self.top_k = top_k
-        self.max_memory = max_memory
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -237,8 +218,7 @@ class TopKCalibrator(WrappedClassifier):
         Raises
         ------
         ValueError, TypeError
-            For ``method="temperature"`` with an indicator, and for invalid arguments. Errors of
-            the estimator are raised with its name.
+            For invalid arguments. Errors of the estimator are raised with its name.
         MemoryBudgetError
             If the scores of the held-out rows do not fit into memory.
 
@@ -248,27 +228,14 @@ class TopKCalibrator(WrappedClassifier):
             For groups of labels with fewer than 30 relevant held-out pairs.
         """
         began = time.perf_counter()
-        if (
-            self.method == "temperature"
-            and getattr(y, "ndim", np.ndim(y)) == 2
-            and (np.shape(y)[1] > 1)
-        ):
-            raise ValueError(
-                f"{type(self).__name__}: method='temperature' is of classes that exclude one "
-                f"another, and y is an indicator of shape {np.shape(y)}. Use 'spline', "
-                "'isotonic' or 'sigmoid'."
-            )
         fit = Fit(self, X, y, sample_weight)
-        pairs, _ = self._learn_pairs(X, y, sample_weight, fit_params, fit)
+        pairs, held_out = self._learn_pairs(X, y, sample_weight, fit_params, fit)
         self.group_edges_ = frequency_edges(self.label_counts_, self.n_groups)
         depth = min(self.n_candidates, self._depth())
-        if self.method == "temperature":
-            self.map_: Any = TemperatureMap().fit(pairs, self._depth())
-        else:
-            self.map_ = PairMap(self.group_edges_, self.method).fit(pairs, depth)
-            self._warn_of_small(pairs)
+        self.map_ = PairMap(self.group_edges_, self.method).fit(pairs, depth)
+        self._warn_of_small(pairs)
         self._keep_rest(pairs)
-        self._keep_frequencies(X, y, sample_weight)
+        self._keep_frequencies(X, held_out, reads_matrix=reads_features(self.estimator_))
         own, n_groups = group_of(pairs.frequency, self.group_edges_), len(self.group_edges_) + 1
         self.fit_report_ = {
             "least_frequency": np.concatenate(([0], self.group_edges_)),
@@ -282,12 +249,6 @@ class TopKCalibrator(WrappedClassifier):
             "seconds": np.full(n_groups, (time.perf_counter() - began) / n_groups),
         }
         fit.end()
-        if self.verbose:
-            say(
-                type(self).__name__,
-                f"{len(pairs.rows)} pairs of {pairs.n} held-out rows, "
-                f"{int(pairs.relevant.sum())} of them relevant",
-            )
         self._warn_of_unseen()
         return self
 
@@ -308,8 +269,9 @@ class TopKCalibrator(WrappedClassifier):
         if small.size:
             names = ", ".join(
                 f"labels of {0 if not group else edges[group - 1]} and more training instances "
-                f"({found[group]})" for group in small
-            )  # fmt: skip
+                f"({found[group]})"
+                for group in small
+            )
             warnings.warn(
                 f"{type(self).__name__}: {small.size} of {len(edges) + 1} groups of labels have "
                 f"fewer than {_FEW} relevant held-out pairs: {names}. Their probabilities lean on "
@@ -330,59 +292,9 @@ class TopKCalibrator(WrappedClassifier):
         elif self._targets_kind != "classes":
             self._rest = (missed + 0.5) / (n * beyond + 1.0)
         else:
-            is_wrong = np.ones(len(first), bool) if self._is_softmax else ~pairs.relevant
-            self._rest = (missed + 0.5) / (float(pairs.weight[first] @ is_wrong[first]) + 1.0)
+            wrong = float(pairs.weight[first] @ ~pairs.relevant[first])
+            self._rest = (missed + 0.5) / (wrong + 1.0)
             self._rest = min(self._rest, 1.0)
-
-    def _keep_frequencies(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Keep what answers rows without features: for an estimator that reads X itself, as we do.
-
-        What others make of such a row is theirs to know.
-        """
-        self._frequencies: LabelFrequencies | None = None
-        self._known_features = np.empty(0, bool)
-        held = ("estimator", "estimators", "steps")
-        reads_itself = not any(hasattr(self.estimator_, name) for name in held)
-        if not reads_itself or not isinstance(self.estimator_, XCClassifier):
-            return
-        if not self.estimator_._reads_matrix:
-            return
-        instances = check_rows(self, X, reset=False)
-        n, n_labels = instances.shape[0], len(self.classes_)
-        if isinstance(self.cv, str):  # what features the estimator has seen is not known
-            counts = self.label_counts_.astype(np.float64)
-            total = float(self.n_samples_fit_)
-            self._frequencies = LabelFrequencies(counts, total, np.zeros(n_labels), 0.0)
-            self._known_features = np.ones(instances.shape[1], bool)
-            return
-        given = check_weights(self, sample_weight, n)
-        weight = np.ones(n) if given is None else given
-        indptr, labels = check_targets(self, y, n).by_instance(n)
-        rows = np.repeat(np.arange(n), np.diff(indptr))
-        self._frequencies = LabelFrequencies.of(rows, labels, weight, is_blank(instances), n_labels)
-        self._known_features = features_of(instances, np.flatnonzero(weight > 0))
-
-    def _n_known(self) -> int | str:
-        """Return of how many features it is known whether training instances have them."""
-        return 0 if self._frequencies is None else "features"
-
-    def _blank(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows without a known feature, and how frequent labels are among such."""
-        none = np.empty(0, np.int64), np.empty(0)
-        if self._frequencies is None:
-            return none
-        X, known = check_rows(self, X, reset=False), self._known_features
-        if isinstance(X, DenseRows):
-            rows = np.flatnonzero(~X.values[:, known].any(axis=1))
-        else:
-            rows = np.flatnonzero(~shares_any(X.without_zeros(), known))
-        if not rows.size:
-            return none
-        return rows, self._frequencies.of_blank() / self._frequencies.total
-
-    @property
-    def _is_softmax(self) -> bool:
-        return self.method == "temperature"
 
     @reads_one_state
     def predict_proba(self, X: Any) -> Any:
@@ -423,17 +335,19 @@ class TopKCalibrator(WrappedClassifier):
             return self._csr(labels, chances, labels >= 0)
         n, n_labels = n_rows(X, type(self).__name__), len(self.classes_)
         require_bytes(
-            8 * n * n_labels, self._allowed_bytes(),
+            8 * n * n_labels,
+            None,
             f"the probabilities, {n} instances x {n_labels} labels",
-            "Ask for fewer instances at a time, or use predict_proba_topk.", type(self).__name__,
-        )  # fmt: skip
+            "Ask for fewer instances at a time, or use predict_proba_topk.",
+            type(self).__name__,
+        )
         labels, chances, rest = self._chances(X, self._depth())
         answer = np.repeat(rest[:, None], n_labels, axis=1)
         at, ranks = np.nonzero(labels >= 0)
         answer[at, labels[at, ranks]] = chances[at, ranks]
-        blank, shares = self._blank(X)
-        if blank.size:
-            answer[blank] = shares
+        blank = self._are_blank(X)
+        if blank.any():
+            answer[blank] = self._blank_chances()
         answer[:, self._unseen_labels] = 0.0
         if self._targets_kind == "classes":
             answer /= answer.sum(axis=1, keepdims=True)
@@ -526,9 +440,10 @@ class TopKCalibrator(WrappedClassifier):
         chances, rest = (
             np.concatenate(part).astype(scores.dtype) for part in zip(*parts, strict=True)
         )
-        blank, shares = self._blank(X)
-        if blank.size:
-            chances[blank] = np.where(labels[blank] >= 0, shares[labels[blank]], 0.0)
+        blank = self._are_blank(X)
+        if blank.any():
+            known = labels[blank]
+            chances[blank] = np.where(known >= 0, self._blank_chances()[known], 0.0)
         return labels[:, :k], chances[:, :k], rest
 
     def _chances_of(self, X: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -541,9 +456,9 @@ class TopKCalibrator(WrappedClassifier):
         at = np.searchsorted(keys, own + labels, sorter=order).clip(max=len(keys) - 1)
         is_ranked = keys[order[at]] == own + labels
         chances = np.where(is_ranked, known.ravel()[order[at]], rest[:, None])
-        blank, shares = self._blank(X)
-        if blank.size:
-            chances[blank] = shares[labels[blank]]
+        blank = self._are_blank(X)
+        if blank.any():
+            chances[blank] = self._blank_chances()[labels[blank]]
         chances[(labels < 0) | np.isin(labels, self._unseen_labels)] = 0.0
         return labels, chances
 
@@ -568,19 +483,16 @@ class TopKCalibrator(WrappedClassifier):
     def _summing_to_one(self, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return probabilities of classes that sum to 1, the first the largest."""
         beyond = len(self.classes_) - found.shape[1]
-        if self._is_softmax:
-            found = found * (1.0 - self._rest)
         first, others = found[:, :1], np.minimum.accumulate(found[:, 1:], axis=1)
         # Below the first by more than rounding, so that it is the largest.
         most = first * (1.0 - LEAST)
         of_rest = self._rest if others.shape[1] else 1.0
-        if not self._is_softmax:
-            left = (1.0 - first) * (1.0 - of_rest)
-            others = others * left / np.maximum(others.sum(axis=1, keepdims=True), 1e-300)
+        left = (1.0 - first) * (1.0 - of_rest)
+        others = others * left / np.maximum(others.sum(axis=1, keepdims=True), 1e-300)
         others = np.minimum(others, most)
         rest = np.zeros_like(first)
         if beyond:
-            rest = of_rest * (1.0 if self._is_softmax else 1.0 - first) / beyond
+            rest = of_rest * (1.0 - first) / beyond
             rest = np.minimum(rest, others[:, -1:] if others.shape[1] else most)
         total = first + others.sum(axis=1, keepdims=True) + beyond * rest
         return np.concatenate([first, others], axis=1) / total, (rest / total)[:, 0]

@@ -1,9 +1,8 @@
-"""Maps from what a classifier says of a pair of an instance and a label to a probability."""
+"""Maps from scores of pairs of an instance and a label to probabilities."""
 
 import itertools
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_xc._declared_state import Array, Choice, Estimator, Holds, Number, Record, declares
@@ -11,14 +10,14 @@ from sklearn_xc._frequency_groups import group_of
 from sklearn_xc._scored_pairs import ScoredPairs
 from sklearn_xc.solvers.bounded_logistic import fit_bounded_logistic
 
-#: Larger numbers are taken for this one, so that squares do not overflow.
+#: Scores are clipped here, so that squares do not overflow.
 _HUGE = 1e15
 _MOST_STEPS = 1000
-#: Probabilities stay so far away from 0 and 1: float32 tells them apart.
+#: Least distance of probabilities from 0 and 1, resolved by float32.
 LEAST = 1e-6
-#: Bends of a spline, at these shares of the relevant pairs, and how much it is drawn to have none.
+#: Quantiles of the relevant pairs at which a spline bends, and the penalty on bending.
 _BENDS, _PULL = (0.25, 0.5, 0.75), 3.0
-_METHOD = Choice("spline", "isotonic", "sigmoid")
+_METHOD = Choice("spline", "sigmoid")
 
 
 @declares(
@@ -33,15 +32,13 @@ class PairMap:
     the label's frequency; each group of labels has an intercept and a slope of the score besides,
     which the penalty draws to what all share. The lead of the best label is its distance from the
     second, that of any other its distance from the best (at most 0). That is "sigmoid". With
-    "spline" its log-odds are bent at three places, into a line that does not fall anywhere. With
-    "isotonic" the probability is the mean of that of "sigmoid" and of an isotonic regression of it:
-    which alone has steps, and more of them than few rows tell.
+    "spline" its log-odds are bent at three places, into a line that falls nowhere.
 
     Parameters
     ----------
     edges : ndarray of int64 of shape (n_groups - 1,)
         Of groups of labels, as of ``frequency_edges``.
-    method : {"spline", "isotonic", "sigmoid"}
+    method : {"spline", "sigmoid"}
     """
 
     def __init__(self, edges: np.ndarray, method: str) -> None:
@@ -112,7 +109,7 @@ def _is_constant(found: "RankMap") -> bool:
     spline=Record("Spline", optional=lambda found: _is_constant(found) or found.method != "spline"),
 )
 class RankMap:
-    """A logistic regression, and a spline or an isotonic regression of what it says."""
+    """A logistic regression, and a spline of its log-odds."""
 
     def __init__(self, method: str) -> None:
         self.method = method
@@ -134,12 +131,9 @@ class RankMap:
         self.logistic = LogisticRegression(max_iter=_MOST_STEPS)
         design = self._design(plain, groups)
         self.logistic.fit(design, relevant, sample_weight=weight)
-        z = self.logistic.decision_function(design)
         if self.method == "spline":
+            z = self.logistic.decision_function(design)
             self.spline = Spline().fit(z, relevant, weight)
-        elif self.method == "isotonic":
-            self.steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-            self.steps.fit(z, relevant, sample_weight=weight)
         return self
 
     def chances(self, features: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
@@ -150,10 +144,8 @@ class RankMap:
         if not len(plain):
             return np.empty(0)
         z = self.logistic.decision_function(self._design(plain, groups))
-        found = _sigmoid(self.spline.bent(z) if self.method == "spline" else z)
-        if self.method == "isotonic":
-            found = 0.5 * (found + self.steps.predict(z))
-        return found.clip(LEAST, 1.0 - LEAST)
+        z = self.spline.bent(z) if self.method == "spline" else z
+        return (0.5 * (1.0 + np.tanh(0.5 * z))).clip(LEAST, 1.0 - LEAST)
 
     def _design(self, plain: np.ndarray, groups: np.ndarray) -> np.ndarray:
         """Return the features, and those of its group for each pair."""
@@ -170,8 +162,8 @@ class RankMap:
 class Spline:
     """Log-odds bent where a quarter, half and three quarters of the relevant pairs are below.
 
-    A line of four pieces that nowhere falls, drawn to log-odds as they are: with few pairs, it is
-    nearly these. It has no steps, unlike an isotonic regression, and the last piece goes on.
+    A non-decreasing line of four pieces, penalised for its distance from the identity, which it is
+    nearly with few pairs.
     """
 
     @property
@@ -197,10 +189,13 @@ class Spline:
         pieces = self._pieces(z)
         n_pieces = pieces.shape[1] - 1
         self.slopes, _ = fit_bounded_logistic(
-            pieces, weight * relevant, weight, np.append(np.ones(n_pieces), 0.0),
+            pieces,
+            weight * relevant,
+            weight,
+            np.append(np.ones(n_pieces), 0.0),
             pull=np.append(np.full(n_pieces, _PULL), 0.0),
             lower=np.append(np.zeros(n_pieces), -np.inf),
-        )  # fmt: skip
+        )
         return self
 
     def bent(self, z: np.ndarray) -> np.ndarray:
@@ -216,12 +211,8 @@ class Spline:
         return np.column_stack([*parts, np.ones(len(z))])
 
 
-def _sigmoid(z: np.ndarray) -> np.ndarray:
-    return 0.5 * (1.0 + np.tanh(0.5 * z))
-
-
 def leads(scores: np.ndarray) -> np.ndarray:
-    """Return how far each score is ahead of the second, the first, or behind the first, others."""
+    """Return the lead of the first score over the second, and of others over the first (< 0)."""
     lead = scores - scores[:, :1]
     if scores.shape[1] > 1:
         lead[:, 0] = scores[:, 0] - scores[:, 1]
@@ -229,7 +220,7 @@ def leads(scores: np.ndarray) -> np.ndarray:
 
 
 def leads_of_pairs(pairs: ScoredPairs) -> np.ndarray:
-    """Return what ``leads`` does, of pairs side by side."""
+    """Return the leads of pairs."""
     if not len(pairs.rows):
         return np.empty(0)
     table = np.full((pairs.n, int(pairs.ranks.max()) + 1), np.nan)

@@ -1,9 +1,8 @@
-"""Logistic regression with few coefficients, some with lower bounds, drawn to given ones.
+"""Logistic regression with few coefficients, lower bounds, and a penalty towards given values.
 
-Maps from scores to probabilities are of this kind: they must not fall, and of few rows they are to
-stay near what leaves probabilities as they are. Projected Newton steps on a handful of coefficients
-take some tens of passes over the rows. No BLAS: for so little it would start threads that cost more
-than the work, and its sums depend on their number.
+Maps from scores to probabilities are of this kind: they must not fall, and stay near the identity
+with few rows. Projected Newton steps on a handful of coefficients take some tens of passes over the
+rows. No BLAS: its threads would cost more than the work, and its sums depend on their number.
 
 References
 ----------
@@ -14,7 +13,7 @@ References
 import numpy as np
 
 _MOST_STEPS, _MOST_HALVINGS = 200, 60
-#: Steps end where the loss falls by less than this part of a row's, or of 1.
+#: Relative decrease of the loss at which steps end.
 _TOLERANCE = 1e-12
 
 
@@ -26,18 +25,18 @@ def fit_bounded_logistic(
     pull: np.ndarray,
     lower: np.ndarray,
 ) -> tuple[np.ndarray, float]:
-    """Return the coefficients with the least log-loss plus penalty, and both.
+    """Return the coefficients with the least penalised log-loss, and this loss.
 
     Parameters
     ----------
     features : ndarray of float64 of shape (n, d)
         Finite; d is a handful.
     right : ndarray of float64 of shape (n,)
-        Summed weights of what is true of each row, from 0 to `weight`.
+        Summed weights of positives in each row, from 0 to `weight`.
     weight : ndarray of float64 of shape (n,)
         A weight of two is a repeated row.
     target : ndarray of float64 of shape (d,)
-        Where coefficients start, and are drawn to. Not below `lower`.
+        Where coefficients start; the penalty is on the distance from it. Not below `lower`.
     pull : ndarray of float64 of shape (d,)
         Half of this times the squared distance from `target` is added to the summed log-loss.
     lower : ndarray of float64 of shape (d,)

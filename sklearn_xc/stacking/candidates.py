@@ -1,4 +1,4 @@
-"""Pairs of an instance and a label that some member ranks high, and what members say of them."""
+"""Pairs of an instance and a label that some member ranks high, and their features."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ Ranked = tuple[np.ndarray, np.ndarray]
 OF_MEMBER = {"score": 1, "behind": -1, "rank": -1, "best": 0, "lead": 0}
 #: And those that follow them.
 OF_PAIR = {"log_frequency": 0, "votes": 1}
-#: Larger numbers are taken for this one: their squares and quotients would leave float32.
+#: Features are clipped here: squares of larger ones would overflow float32.
 _HUGE = 1e15
 
 
@@ -44,14 +44,14 @@ class Candidates(NamedTuple):
 
 
 def gather(answers: Sequence[Ranked], n_candidates: int) -> Candidates:
-    """Return the pairs that the first `n_candidates` answers of any member name.
+    """Return the pairs among the first `n_candidates` answers of any member.
 
     Parameters
     ----------
     answers : sequence of (labels, scores)
         One for each member, as of ``topk``: arrays of shape (n, k), labels padded with -1.
     n_candidates : int
-        Of each member. Its further answers tell what it scores the candidates of others.
+        Of each member. Its further answers score the candidates of others.
 
     Returns
     -------
@@ -88,17 +88,17 @@ def among(
     n_candidates: int,
     depth: int,
 ) -> Candidates:
-    """Return pairs of labels that were asked for, and what members say of them.
+    """Return pairs of allowed labels, with the members' scores and ranks.
 
-    Pairs of the shortlist are told by what a plain call knows of them, so that they keep their
-    probabilities. Of others members tell their scores, and that they rank behind all they name.
+    Pairs of the shortlist keep the scores and ranks of an unrestricted query, and with them their
+    probabilities. All others rank behind the `depth` labels of such a query.
 
     Parameters
     ----------
     plain : sequence of (labels, scores)
-        One for each member: its best labels, (n, depth).
+        Of an unrestricted query, one for each member: its best labels, (n, depth).
     asked : sequence of (labels, scores)
-        Likewise, of the labels that were asked for.
+        Likewise, of the allowed labels.
     shortlist : Candidates
         Of `plain`.
     n_candidates : int
@@ -125,11 +125,11 @@ def among(
 def describe(
     candidates: Candidates, frequencies: np.ndarray, best: Candidates | None = None
 ) -> np.ndarray:
-    """Return the features of pairs: what members say of them, and how frequent the label is.
+    """Return the features of pairs, float32 of shape (n_pairs, 5 n_members + 2), NaN if unknown.
 
-    Of each member: the score, how far it is behind the member's best for the instance, the rank,
+    For each member: the score, how far it is behind the member's best for the instance, the rank,
     that best score, and its lead over the second. Then the logarithm of the label's frequency, and
-    the sum of one over the rank. NaN where there is nothing to tell.
+    the sum of one over the rank.
 
     Parameters
     ----------
@@ -138,10 +138,6 @@ def describe(
         Instances of each label that the members were trained on.
     best : Candidates, default=None
         Where the best of each member are, if these are others.
-
-    Returns
-    -------
-    ndarray of float32 of shape (n_pairs, 5 n_members + 2)
     """
     rows, best = candidates.rows, candidates if best is None else best
     columns = []
@@ -156,7 +152,7 @@ def describe(
 
 
 def bytes_of_pair(n_members: int) -> int:
-    """Return what a pair takes while it is learned from: itself, its features, and twice a copy."""
+    """Return the bytes of a pair in training: itself, its features, and two copies of these."""
     n_features = len(OF_MEMBER) * n_members + len(OF_PAIR)
     return 16 * (1 + n_members) + (4 + 8 + 8) * n_features
 
@@ -211,7 +207,7 @@ def best_of_pairs(
     return labels, best
 
 
-def are_relevant(candidates: Candidates, indptr: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def is_relevant(candidates: Candidates, indptr: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return whether each pair is one of an instance and a label that it has.
 
     Parameters

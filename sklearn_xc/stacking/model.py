@@ -4,35 +4,32 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._arguments import check_count, refuse_disguised
 from sklearn_xc._best_allowed import rows_of_like_size
-from sklearn_xc._blank_rows import LabelFrequencies, shares_any
-from sklearn_xc._checks import check_rows
-from sklearn_xc._data import CsrRows, DenseRows
-from sklearn_xc._declared_state import Array, Estimator, Number, Record, Texts, declares
+from sklearn_xc._declared_state import Estimator, Number, Record, Texts, declares
 from sklearn_xc._objective import gains_of, propensities_of
-from sklearn_xc._out_of_fold import Answers, as_rows, ask, in_parts, n_rows, unknown_to
+from sklearn_xc._out_of_fold import Answers, as_rows, ask, in_parts, n_rows
 from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc._some_labels import estimator_of_labels, estimator_with_classes
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state
+from sklearn_xc._wrapped import AnswersBlankRows
 from sklearn_xc.base import XCClassifier, logarithms
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.row_ranges import openmp_threads
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.stacking.candidates import Candidates, among, best_of_pairs, describe, gather
 from sklearn_xc.stacking.learner import probabilities
-from sklearn_xc.stacking.members import side_by_side
 
-#: A member is asked for so many times `n_candidates` labels: what it scores candidates of others.
+#: Members are queried for this multiple of `n_candidates`, to score the candidates of others.
 _DEPTH = 2.5
-#: Rows that are answered together.
-_TOGETHER = 4_096
-#: Candidates of rows, and places of their answers, that are described together.
-_CANDIDATES_TOGETHER = 2**18
+_CHUNK_ROWS = 4_096
+#: Candidates, and places of answers, in a chunk of rows with labels of their own.
+_CHUNK_CANDIDATES = 2**18
 
 Values = Callable[[Candidates, np.ndarray], np.ndarray]
 
@@ -43,10 +40,8 @@ Values = Callable[[Candidates, np.ndarray], np.ndarray]
     pair_features_=Texts("inputs"),
     final_estimator_=Record("Mixture", "Votes", foreign="predict_proba", inputs="inputs"),
     threshold_=Number(),
-    _frequencies=Record("LabelFrequencies", optional=True),
-    _known_features=Array("bool", lambda stack: stack._n_known()),
 )
-class StackedModel(XCClassifier):
+class StackedModel(AnswersBlankRows, XCClassifier):
     """Orders candidates by the probabilities of ``final_estimator_``.
 
     Where X is a matrix of features to all members, an instance without features is answered by the
@@ -74,10 +69,6 @@ class StackedModel(XCClassifier):
         self.estimators_ = list(members.values())
 
     objective: str
-    #: None where some member makes features of X.
-    _frequencies: LabelFrequencies | None
-    #: Which features the training instances have, bool of shape (n_features,).
-    _known_features: np.ndarray
     _has_shortlist = True
 
     @reads_one_state
@@ -138,12 +129,15 @@ class StackedModel(XCClassifier):
         who, are_columns = type(self).__name__, self._targets_kind != "classes"
 
         def ask_member(name: str, fitted: Any) -> Answers:
-            return ask(
-                f"estimator {name!r}", fitted, X, k, self.classes_, who, are_columns=are_columns,
-                allowed=allowed, unseen=self._unseen_labels,
-            )  # fmt: skip
+            how: Any = {"are_columns": are_columns, "unseen": self._unseen_labels}
+            part = f"estimator {name!r}"
+            return ask(part, fitted, X, k, self.classes_, who, allowed=allowed, **how)
 
-        return side_by_side(ask_member, members, self.n_jobs, who)
+        workers = min(count_threads(self.n_jobs, f"{who}: n_jobs"), len(members))
+        if workers == 1:
+            return [ask_member(*member) for member in members]
+        jobs = (delayed(ask_member)(*member) for member in members)
+        return Parallel(n_jobs=workers, require="sharedmem")(jobs)
 
     def _depth(self) -> int:
         return int(_DEPTH * check_count(self.n_candidates, f"{type(self).__name__}: n_candidates"))
@@ -154,15 +148,6 @@ class StackedModel(XCClassifier):
     def _gains(self) -> np.ndarray:
         """Return what a hit of each label counts."""
         return gains_of(self.objective, self.label_counts_, self.n_samples_fit_)
-
-    def _n_known(self) -> int | str:
-        """Return of how many features it is known whether training instances have them."""
-        return 0 if self._frequencies is None else "features"
-
-    def _find_unseen(self) -> np.ndarray:
-        """Return the labels without a training instance that no member knows anything of."""
-        members = getattr(self, "estimators_", ())
-        return unknown_to(members, self.label_counts_, is_prefit=isinstance(self.cv, str))
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self._topk_of(X, k, self._worth)
@@ -199,10 +184,12 @@ class StackedModel(XCClassifier):
     def _dense(self, X: Any, values: Values) -> np.ndarray:
         n, n_labels = n_rows(X, type(self).__name__), len(self.classes_)
         require_bytes(
-            16 * n * n_labels, self._allowed_bytes(),
+            16 * n * n_labels,
+            None,
             f"the dense scores, {n} instances x {n_labels} labels",
-            "Ask for fewer instances at a time, or use predict_topk.", type(self).__name__,
-        )  # fmt: skip
+            "Ask for fewer instances at a time, or use predict_topk.",
+            type(self).__name__,
+        )
         labels, found = self._topk_of(X, n_labels, values)
         scores = np.empty((n, n_labels), found.dtype)
         np.put_along_axis(scores, labels, found, axis=1)
@@ -224,13 +211,10 @@ class StackedModel(XCClassifier):
         name = type(self).__name__
         check_sparse(X, "X", name)
         refuse_disguised(X, f"{name}: X")
-        n = n_rows(X, name)
-        blank = np.zeros(n, bool)
-        if self._frequencies is not None:
-            blank = has_none_of(self._known_features, check_rows(self, X, reset=False))
+        n, blank = n_rows(X, name), self._are_blank(X)
         if allowed is not None and allowed.indptr is not None:
             labels, best = np.full((n, k), -1, np.int64), None
-            for rows, size in rows_of_like_size(allowed.counts, k, _CANDIDATES_TOGETHER):
+            for rows, size in rows_of_like_size(allowed.counts, k, _CHUNK_CANDIDATES):
                 part = X if len(rows) == n else safe_indexing(as_rows(X), rows)
                 of_rows = blank[rows], k, values, 0, allowed.take(rows), size
                 found = self._topk_of_part(part, *of_rows)
@@ -238,8 +222,10 @@ class StackedModel(XCClassifier):
                 labels[rows], best[rows] = found
             return labels, best  # type: ignore[return-value]
         parts = [
-            self._topk_of_part(part, blank[first : first + _TOGETHER], k, values, n_more, allowed)
-            for first, part in zip(range(0, n, _TOGETHER), in_parts(X, n, _TOGETHER), strict=True)
+            self._topk_of_part(part, blank[first : first + _CHUNK_ROWS], k, values, n_more, allowed)
+            for first, part in zip(
+                range(0, n, _CHUNK_ROWS), in_parts(X, n, _CHUNK_ROWS), strict=True
+            )
         ]
         return tuple(np.concatenate(part) for part in zip(*parts, strict=True))  # type: ignore
 
@@ -273,8 +259,7 @@ class StackedModel(XCClassifier):
             chances = probabilities(self.final_estimator_, features)
         if blank.any():
             of_blank = blank[pairs.rows]
-            shares = self._frequencies.of_blank() / self._frequencies.total  # type: ignore
-            chances[of_blank] = shares[pairs.labels[of_blank]]
+            chances[of_blank] = self._blank_chances()[pairs.labels[of_blank]]
         dtype = np.result_type(*(scores.dtype for _, scores in answers))
         worth = values(pairs, chances).astype(dtype)
         counts = np.bincount(pairs.rows, minlength=pairs.n)
@@ -297,13 +282,6 @@ class StackedModel(XCClassifier):
         keys, known = (part.rows * n_labels + part.labels for part in (everything, pairs))
         filled[np.searchsorted(keys, known)] = worth
         return everything, filled
-
-
-def has_none_of(features: np.ndarray, X: CsrRows | DenseRows) -> np.ndarray:
-    """Return which instances have no feature of a mask, bool of shape (n,)."""
-    if isinstance(X, DenseRows):
-        return np.asarray(~X.values[:, features].any(axis=1))
-    return ~shares_any(X.without_zeros(), features)
 
 
 def _chances(pairs: Candidates, chances: np.ndarray) -> np.ndarray:

@@ -1,56 +1,29 @@
 """Stacking for label sets of any size."""
 
 import time
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
-from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._arguments import refuse_disguised
-from sklearn_xc._blank_rows import LabelFrequencies, features_of, is_blank
-from sklearn_xc._checks import (
-    check_targets,
-    check_training_instances,
-    check_weights,
-    require_labels,
-)
-from sklearn_xc._clone_fits import CloneFits, Job
-from sklearn_xc._data import CsrRows, DenseRows, Targets
-from sklearn_xc._held_out import draw_rows, split
-from sklearn_xc._made_features import made_features
+from sklearn_xc._checks import check_training_instances
+from sklearn_xc._held_out import LearnsFromHeldOut, Members
 from sklearn_xc._objective import OBJECTIVES
-from sklearn_xc._out_of_fold import RoutesFit, as_rows, known_counts, n_rows
-from sklearn_xc._pruning_notes import PruningNotes
-from sklearn_xc._seeds import draw_seed
-from sklearn_xc._shared_memory import Share
-from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context, safe_indexing
-from sklearn_xc._some_labels import apart
-from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc._out_of_fold import Answers, said_by
+from sklearn_xc._sklearn import BaseComposition, HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart
-from sklearn_xc.exceptions import UnseenLabelWarning
+from sklearn_xc._wrapped import reads_features
 from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.parallel.progress import Fit, Progress, say
+from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.parallel.row_ranges import openmp_threads
 from sklearn_xc.stacking.candidates import bytes_of_pair, feature_names
 from sklearn_xc.stacking.learner import best_threshold
-from sklearn_xc.stacking.members import (
-    check_members,
-    composed_params,
-    read_features,
-    with_members,
-)
 from sklearn_xc.stacking.model import StackedModel
-from sklearn_xc.stacking.steps import Steps
-from sklearn_xc.stacking.training import Lesson, Teacher, joined, make_lesson
-
-#: From the caller of ``fit`` to ``_train_members``: two decorators and fit are between.
-_STACKLEVEL = 5
+from sklearn_xc.stacking.training import PairTraining
 
 
-class StackingXC(RoutesFit, StackedModel):
+class StackingXC(LearnsFromHeldOut, StackedModel, BaseComposition):
     """Several classifiers as one, which re-ranks the labels that each of them ranks high.
 
     This is scikit-learn's ``StackingClassifier`` for label sets of any size. The candidates of an
@@ -91,10 +64,6 @@ class StackingXC(RoutesFit, StackedModel):
     top_k : int, default=100
         After a fit to a sparse y, how many of the best labels predict and decision_function
         consider.
-    max_memory : int or str, default=None
-        Limit, in bytes or as a string such as "8GB", on what a fit may hold beyond what the
-        process held when the fit began, the members included; also on each answer. Members may
-        have lower limits of their own. With `max_memory`, they are trained one at a time.
     n_jobs : int, default=None
         Number of members that are trained and queried in parallel, in threads; memory grows with
         it. Members have threads of their own. The model is the same for any number.
@@ -102,7 +71,7 @@ class StackingXC(RoutesFit, StackedModel):
         Draws the held-out rows, and seeds `final_estimator` if that is None. Members have random
         states of their own.
     verbose : int, default=0
-        If not 0, print the results of each member on the held-out rows.
+        If not 0, print a line for each member that is trained.
 
     Attributes
     ----------
@@ -172,6 +141,8 @@ class StackingXC(RoutesFit, StackedModel):
     True
     """
 
+    _least_labels = 2
+
     _parameter_constraints: dict = {  # noqa: RUF012
         "estimators": [list, tuple],
         "final_estimator": [None, HasMethods(["fit", "predict_proba"])],
@@ -180,7 +151,6 @@ class StackingXC(RoutesFit, StackedModel):
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
         "label_names": ["array-like", None],
         "top_k": [Interval(Integral, 1, None, closed="left")],
-        "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -196,7 +166,6 @@ class StackingXC(RoutesFit, StackedModel):
         n_candidates=20,
         label_names=None,
         top_k=100,
-        max_memory=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -208,7 +177,6 @@ class StackingXC(RoutesFit, StackedModel):
         self.n_candidates = n_candidates
         self.label_names = label_names
         self.top_k = top_k
-        self.max_memory = max_memory
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -225,8 +193,7 @@ class StackingXC(RoutesFit, StackedModel):
         -------
         dict of str to object
         """
-        params = super().get_params(deep=deep)
-        return composed_params(params, self.estimators) if deep else params
+        return self._get_params("estimators", deep=deep)
 
     def set_params(self, **params: Any) -> "StackingXC":
         """Set parameters, members by name, and the members' parameters as ``name__parameter``.
@@ -249,11 +216,7 @@ class StackingXC(RoutesFit, StackedModel):
         >>> stack.get_params()["ova__C"], stack.estimators[0]
         (3.0, ('ova', OvALinearXC(C=3.0)))
         """
-        if "estimators" in params:
-            self.estimators = params.pop("estimators")
-        self.estimators = with_members(self.estimators, params)
-        super().set_params(**params)
-        return self
+        return self._set_params("estimators", **params)
 
     @fit_context(prefer_skip_nested_validation=False)
     @built_apart
@@ -284,174 +247,74 @@ class StackingXC(RoutesFit, StackedModel):
             If an argument is invalid. Errors of a member are raised with its name.
         """
         began, who = time.perf_counter(), type(self).__name__
-        check_sparse(X, "X", who)
-        refuse_disguised(X, f"{who}: X")
-        members = check_members(self.estimators, who, set(self._get_param_names()))
-        instances = check_training_instances(self, X) if read_features(members) else None
-        n = n_rows(X, who)
-        targets = check_targets(self, y, n)
-        given = check_weights(self, sample_weight, n)
-        weight = np.ones(n) if given is None else given
-        indptr, labels = targets.by_instance(n)
-        require_labels(self, targets, np.flatnonzero((np.diff(indptr) > 0) & (weight > 0)))
-        seed = draw_seed(self.random_state)
-        self._keep_targets(targets)
-        self._count_instances(targets, weight)
-        routed = self._routed(given, fit_params)
+        members = self._check_members()
+        reads_matrix = all(reads_features(member) for _, member in members)
+        if reads_matrix:
+            check_training_instances(self, X)
         fit = Fit(self, X, y, sample_weight)
-        if isinstance(self.cv, str):
-            progress = fit.parts("step", 1, in_order=False)
-            lesson, seconds = self._ask_prefit(members, X, weight, seed), np.zeros(len(members))
-        else:
-            folds = split(self.cv, X, y, targets, weight, seed, who, routed.cv.split)
-            n_held_out = sum(len(test) for _, test in folds)
-            costs = [*(len(train) for train, _ in folds), n, n_held_out]
-            progress = fit.parts("step", len(costs), costs=costs, in_order=False)
-            lesson, seconds = self._train_members(
-                members, X, y, targets, routed, weight, folds, progress
-            )
-        self._keep_frequencies(instances, indptr, labels, weight)
-        names = [name for name, _ in members]
-        teacher = Teacher(
-            self.final_estimator, routed.final_estimator.fit, lesson, targets, weight, seed, who
+        held_out, routed, progress = self.fit_held_out(
+            members, X, y, sample_weight, fit_params, fit, n_more_parts=1
         )
+        self._keep_frequencies(X, held_out, reads_matrix=reads_matrix)
+        names = [name for name, _ in members]
         task = progress.part(progress.n_ended, name="learner of pairs").begin()
+        training = PairTraining(held_out, self.n_candidates, routed.final_estimator.fit, who)
         with openmp_threads(1):  # gradient boosting keeps their number, and its bytes would differ
-            self.final_estimator_, chances = teacher.teach()
+            self.final_estimator_, chances = training.fit(self.final_estimator)
         task.end()
-        progress.ended(f"learner of pairs, on {len(lesson.rows)} rows")
+        progress.ended(f"learner of pairs, on {len(training.rows)} rows")
         progress.close()
         self.pair_features_ = feature_names(names)
-        self.threshold_ = best_threshold(chances, teacher.relevant, teacher.truth.nnz)
-        self.fit_report_ = teacher.report(names, chances, self._gains(), self._propensities())
-        own = max(0.0, time.perf_counter() - began - seconds.sum())
-        self.fit_report_["seconds"] = np.append(seconds, own)
+        self.threshold_ = best_threshold(chances, training.relevant, training.truth.nnz)
+        report = training.report(names, chances, self._gains(), self._propensities())
+        own = max(0.0, time.perf_counter() - began - held_out.seconds.sum())
+        self.fit_report_ = {**report, "seconds": np.append(held_out.seconds, own)}
         fit.end()
-        self._tell(len(lesson.rows))
         self._warn_of_unseen()
         return self
+
+    def _check_members(self) -> list[tuple[str, Any]]:
+        """Return the members by name, without those that are "drop"."""
+        who = type(self).__name__
+        for pair in self.estimators:
+            is_pair = isinstance(pair, list | tuple) and len(pair) == 2
+            if not is_pair or not isinstance(pair[0], str):
+                raise ValueError(
+                    f"{who}: estimators must be a list of pairs (name, estimator). Got {pair!r}."
+                )
+        with said_by("estimators", who):
+            self._validate_names([name for name, _ in self.estimators])
+        members = [(name, one) for name, one in self.estimators if not isinstance(one, str)]
+        for name, one in self.estimators:
+            if isinstance(one, type) or not (hasattr(one, "fit") or one == "drop"):
+                raise TypeError(f"{who}: estimators: {name!r} must be an estimator. Got {one!r}.")
+        if not members:
+            raise ValueError(f"{who}: estimators must not be empty, or all 'drop'.")
+        return members
 
     def _routed_parts(self) -> dict[str, Any]:
         members = [] if isinstance(self.cv, str) else self.estimators
         kept = {name: member for name, member in members if not isinstance(member, str)}
         return {**kept, "final_estimator": self.final_estimator}
 
-    def _train_members(
-        self,
-        members: list[tuple[str, Any]],
-        X: Any,
-        y: Any,
-        targets: Targets,
-        routed: Bunch,
-        weight: np.ndarray,
-        folds: list[tuple[np.ndarray, np.ndarray]],
-        progress: Progress,
-    ) -> tuple[Lesson, np.ndarray]:
-        """Train the members without held-out rows, ask them, and train them on all rows."""
-        who, n_held_out = type(self).__name__, sum(len(test) for _, test in folds)
-        self._require_bytes(len(members), n_held_out)
-        params = {f"estimator {name!r}": routed[name].fit for name, _ in members}
-        fits = CloneFits(
-            X, y, params, min(self._depth(), len(self.classes_)), self.classes_, who,
-            targets, Share(self._allowed_bytes()), made_features(X),
-        )  # fmt: skip
-        texts = [f"members without {len(test)} rows" for _, test in folds]
-        told = Steps(progress, len(members), [*texts, "members with all rows"])
-        jobs = [
-            Job(
-                f"estimator {name!r}",
-                estimator,
-                train,
-                test,
-                told.task(number).part(f"member {name}", at),
-            )
-            for number, (train, test) in enumerate([*folds, (None, None)])
-            for at, (name, estimator) in enumerate(members)
-        ]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own
-            done = fits.run(jobs, self.n_jobs, told)
-        notes = PruningNotes()
-        notes.found = [note for one in done for note in one.notes]
-        notes.tell(who, _STACKLEVEL)
-        by_step = [
-            done[first : first + len(members)] for first in range(0, len(done), len(members))
-        ]
-        lessons = []
-        for (train, test), of_fold in zip(folds, by_step[:-1], strict=True):
-            frequencies = targets.counts_among(train, len(weight))
-            answers = [one.result for one in of_fold]
-            lessons.append(make_lesson(answers, test, frequencies, self.n_candidates))
-        self._keep_members(
-            [(name, one.result) for (name, _), one in zip(members, by_step[-1], strict=True)]
-        )
-        return joined(lessons), np.sum([[one.seconds for one in step] for step in by_step], axis=0)
-
-    def _ask_prefit(
-        self, members: list[tuple[str, Any]], X: Any, weight: np.ndarray, seed: int
-    ) -> Lesson:
-        """Ask members that are trained already."""
-        who = type(self).__name__
-        for name, estimator in members:
-            check_is_fitted(estimator, msg=f"{who}: cv is 'prefit', and {name!r} is not fitted.")
-        rows = draw_rows(np.flatnonzero(weight > 0), seed)
-        self._require_bytes(len(members), len(rows))
-        counted = known_counts(
-            [one for _, one in members],
-            self.classes_,
-            are_columns=self._targets_kind != "classes",
-        )
-        if counted is not None:
-            self.label_counts_, self.n_samples_fit_ = counted
-        self._keep_members([(name, apart(estimator)) for name, estimator in members])
-        answers = self._ask(members, safe_indexing(as_rows(X), rows))
-        return make_lesson(answers, rows, self.label_counts_, self.n_candidates)
-
-    def _require_bytes(self, n_members: int, n_rows: int) -> None:
-        """Raise MemoryBudgetError unless there is room for the pairs of so many rows."""
+    def _require_pairs(self, n: int, n_members: int) -> None:
         n_pairs = min(n_members * self.n_candidates, len(self.classes_))
         require_bytes(
-            n_rows * n_pairs * bytes_of_pair(n_members), self._allowed_bytes(),
-            f"the features of pairs, {n_rows} held-out instances x {n_pairs} candidates",
-            "Hold out fewer instances (cv), or lower n_candidates.", type(self).__name__,
-        )  # fmt: skip
+            n * n_pairs * bytes_of_pair(n_members),
+            None,
+            f"the features of pairs, {n} held-out instances x {n_pairs} candidates",
+            "Hold out fewer instances (cv), or lower n_candidates.",
+            type(self).__name__,
+        )
+
+    def _ask_members(self, members: Members, X: Any) -> list[Answers]:
+        return self._ask(list(members), X)
 
     def _keep_members(self, fitted: list[tuple[str, Any]]) -> None:
         self.named_estimators_ = Bunch(**dict(fitted))
         self.estimators_ = [one for _, one in fitted]
-        self._unseen_labels = self._find_unseen()
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(self.estimators_[0], name):
-                setattr(self, name, getattr(self.estimators_[0], name))
+        self._set_features_and_unseen(self.estimators_)
 
-    def _keep_frequencies(
-        self,
-        instances: CsrRows | DenseRows | None,
-        indptr: np.ndarray,
-        labels: np.ndarray,
-        weight: np.ndarray,
-    ) -> None:
-        """Keep what answers instances without features; None where members make features of X."""
-        if instances is None:
-            self._frequencies, self._known_features = None, np.empty(0, bool)
-        elif isinstance(self.cv, str):  # what features the members have seen is not known
-            none = np.zeros(len(self.classes_))
-            counts = self.label_counts_.astype(np.float64)
-            self._frequencies = LabelFrequencies(counts, float(self.n_samples_fit_), none, 0.0)
-            self._known_features = np.ones(instances.shape[1], bool)
-        else:
-            rows = np.repeat(np.arange(len(weight)), np.diff(indptr))
-            self._frequencies = LabelFrequencies.of(
-                rows, labels, weight, is_blank(instances), len(self.classes_)
-            )
-            there = None if weight.all() else np.flatnonzero(weight)
-            self._known_features = features_of(instances, there)
-
-    def _tell(self, n_rows: int) -> None:
-        if not self.verbose:
-            return
-        report = self.fit_report_
-        for name, plain, scored in zip(report["name"], report["P@1"], report["PSP@1"], strict=True):
-            text = f"{name}: P@1 {plain:.4f}, PSP@1 {scored:.4f} on {n_rows} held-out rows"
-            say(type(self).__name__, text)
+    def _find_unseen(self) -> np.ndarray:
+        """Return the labels without a training instance that no member knows."""
+        return self._unknown_to(getattr(self, "estimators_", ()))

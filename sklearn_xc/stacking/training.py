@@ -1,157 +1,102 @@
-"""What pairs are learned from, and what the learner makes of them."""
+"""Pairs of held-out rows, and the learner that is trained on them."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from sklearn_xc._data import Targets
-from sklearn_xc._out_of_fold import Answers, said_by
+from sklearn_xc._held_out import HeldOut
+from sklearn_xc._out_of_fold import said_by
 from sklearn_xc._sklearn import check_method_params
 from sklearn_xc.metrics import precision_at_k, psp_at_k
 from sklearn_xc.stacking.candidates import (
     Candidates,
-    are_relevant,
     best_of_pairs,
     describe,
     directions,
     gather,
+    is_relevant,
 )
 from sklearn_xc.stacking.learner import (
+    BoostedTrees,
     Mixture,
     Votes,
     best_mixture,
     default_learners,
     probabilities,
-    without_scikit_learn,
 )
 
-#: Folds in which the learner itself is judged.
-_JUDGED = 3
+#: Folds of the cross-validation of the learner itself.
+_FOLDS = 3
 
 
-class Lesson(NamedTuple):
-    """Pairs of held-out rows.
+class PairTraining:
+    """Trains learners on pairs of held-out rows and candidate labels.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+    n_candidates : int
+    params : dict
+        Further arguments of ``fit`` of the learner, of all instances.
+    who : str
+        For messages.
 
     Attributes
     ----------
     pairs : Candidates
-        Its rows count from 0 over all lessons' rows that were concatenated.
+        Its rows count from 0 over the held-out rows of all folds.
     features : ndarray of float32 of shape (n_pairs, n_features)
-    first : list of ndarray of int64 of shape (n, 1)
+    first : list of ndarray of int64 of shape (n_rows, 1)
         The best label of each member.
-    rows : ndarray of int64 of shape (n,)
-        Which instance each row is.
-    """
-
-    pairs: Candidates
-    features: np.ndarray
-    first: list[np.ndarray]
-    rows: np.ndarray
-
-
-def make_lesson(
-    answers: list[Answers], rows: np.ndarray, frequencies: np.ndarray, n_candidates: int
-) -> Lesson:
-    """Return the pairs of some held-out rows.
-
-    Parameters
-    ----------
-    answers : list of Answers
-        Of members that were not trained on these rows.
-    rows : ndarray of int64
-    frequencies : ndarray of shape (n_labels,)
-        Instances of each label that the members were trained on. With those of all rows, the label
-        of a held-out instance would tell itself.
-    n_candidates : int
-    """
-    pairs = gather(answers, n_candidates)
-    return Lesson(pairs, describe(pairs, frequencies), [a.labels[:, :1] for a in answers], rows)
-
-
-def joined(lessons: list[Lesson]) -> Lesson:
-    """Return the lessons of all folds as one."""
-    ends = np.cumsum([lesson.pairs.n for lesson in lessons])
-    pairs = Candidates(
-        np.concatenate(
-            [le.pairs.rows + end - le.pairs.n for le, end in zip(lessons, ends, strict=True)]
-        ),
-        np.concatenate([lesson.pairs.labels for lesson in lessons]),
-        np.concatenate([lesson.pairs.scores for lesson in lessons]),
-        np.concatenate([lesson.pairs.ranks for lesson in lessons]),
-        int(ends[-1]),
-    )
-    return Lesson(
-        pairs,
-        np.concatenate([lesson.features for lesson in lessons]),
-        [
-            np.concatenate(of_member)
-            for of_member in zip(*(le.first for le in lessons), strict=True)
-        ],
-        np.concatenate([lesson.rows for lesson in lessons]),
-    )
-
-
-class Teacher:
-    """Fits learners to a lesson.
-
-    Parameters
-    ----------
-    final_estimator : classifier or None
-        The parameter of the stack.
-    params : dict
-        Further arguments of its ``fit``, of all instances.
-    lesson : Lesson
-    targets : Targets
-        Of all instances.
-    weight : ndarray of float of shape (n,)
-        Likewise.
-    seed : int
-    who : str
-        Named in messages.
-
-    Attributes
-    ----------
+    rows : ndarray of int64 of shape (n_rows,)
+        Which instances were held out.
     truth : csr_array of shape (n_rows, n_labels)
-        Labels of the lesson's rows.
     relevant : ndarray of bool of shape (n_pairs,)
     """
 
     def __init__(
-        self,
-        final_estimator: Any,
-        params: dict[str, Any],
-        lesson: Lesson,
-        targets: Targets,
-        weight: np.ndarray,
-        seed: int,
-        who: str,
+        self, held_out: HeldOut, n_candidates: int, params: dict[str, Any], who: str
     ) -> None:
-        self.final_estimator, self.lesson = final_estimator, lesson
-        self.seed, self.who = seed, who
-        self.weight, self.n = weight[lesson.rows], len(weight)
+        self.seed, self.who = held_out.seed, who
+        folds = [gather(answers, n_candidates) for answers in held_out.answers]
+        self.features = np.concatenate(
+            [describe(*fold) for fold in zip(folds, held_out.counts, strict=True)]
+        )
+        begins = np.cumsum([0, *(pairs.n for pairs in folds)])
+        parts = [
+            (pairs.rows + begin, *pairs[1:4])
+            for pairs, begin in zip(folds, begins[:-1], strict=True)
+        ]
+        joined = (np.concatenate(part) for part in zip(*parts, strict=True))
+        self.pairs = Candidates(*joined, int(begins[-1]))
+        self.first = [
+            np.concatenate([answers.labels[:, :1] for answers in of_member])
+            for of_member in zip(*held_out.answers, strict=True)
+        ]
+        self.rows = np.concatenate(held_out.rows)
+        self.weight, self.n = held_out.weight[self.rows], len(held_out.weight)
         self.params = {} if (self.weight == 1.0).all() else params
-        indptr, labels = targets.by_instance(len(weight))
+        indptr, labels = held_out.targets.by_instance(self.n)
+        shape = (self.n, len(held_out.targets.classes))
         ones = np.ones(len(labels), np.int8)
-        shape = (len(weight), len(targets.classes))
-        self.truth = sp.csr_array((ones, labels, indptr), shape=shape)[lesson.rows]
-        self.relevant = are_relevant(lesson.pairs, self.truth.indptr, self.truth.indices)
+        self.truth = sp.csr_array((ones, labels, indptr), shape=shape)[self.rows]
+        self.relevant = is_relevant(self.pairs, self.truth.indptr, self.truth.indices)
 
-    def teach(self) -> tuple[Any, np.ndarray]:
-        """Return a learner, and probabilities of pairs by learners that have not seen their rows.
+    def fit(self, final_estimator: Any) -> tuple[Any, np.ndarray]:
+        """Return a fitted learner, and out-of-fold probabilities of all pairs.
 
-        Without a ``final_estimator`` two are tried, and mixed as suits these probabilities.
+        Without a `final_estimator` these are of a mixture of two default learners.
         """
-        if self.final_estimator is not None:
-            return self._fit(self.final_estimator), self._examine(self.final_estimator)
-        signs = directions(len(self.lesson.first))
+        if final_estimator is not None:
+            return self._fit(final_estimator), self._cross_validate(final_estimator)
+        signs = directions(len(self.first))
         learners = default_learners(len(self.relevant), signs, self.seed)
-        chances = [self._examine(learner) for learner in learners]
-        weight = self.weight[self.lesson.pairs.rows]
-        shares = best_mixture(chances, self.relevant, weight)
+        chances = [self._cross_validate(learner) for learner in learners]
+        shares = best_mixture(chances, self.relevant, self.weight[self.pairs.rows])
         used = [(learner, share) for learner, share in zip(learners, shares, strict=True) if share]
-        fitted = [without_scikit_learn(self._fit(learner)) for learner, _ in used]
+        fitted = [BoostedTrees.replacing(self._fit(learner)) for learner, _ in used]
         return Mixture(fitted, [share for _, share in used]), np.average(chances, 0, shares)
 
     def _fit(self, learner: Any, kept: np.ndarray | None = None) -> Any:
@@ -160,45 +105,41 @@ class Teacher:
         relevant = self.relevant[kept]
         if not relevant.any() or relevant.all():
             return Votes()
-        of_pairs = self.lesson.rows[self.lesson.pairs.rows[kept]]
-        given = check_method_params(np.empty(self.n), self.params, of_pairs)
-        features = self.lesson.features[kept]
+        given = check_method_params(np.empty(self.n), self.params, self.rows[self.pairs.rows[kept]])
         with said_by("final_estimator", self.who):
-            return clone(learner).fit(features, relevant.astype(np.int8), **given)
+            return clone(learner).fit(self.features[kept], relevant.astype(np.int8), **given)
 
-    def _examine(self, learner: Any) -> np.ndarray:
-        """Return probabilities of all pairs, each from a fit that has not seen its instance."""
-        pairs = self.lesson.pairs
-        order = np.random.default_rng((self.seed, 3)).permutation(pairs.n)
-        fold = (order % _JUDGED)[pairs.rows]
+    def _cross_validate(self, learner: Any) -> np.ndarray:
+        """Return probabilities of all pairs, each from a fit without the pair's instance."""
+        order = np.random.default_rng((self.seed, 3)).permutation(self.pairs.n)
+        fold = (order % _FOLDS)[self.pairs.rows]
         chances = np.empty(len(fold))
         for one in np.unique(fold):
             out = fold == one
-            chances[out] = probabilities(self._fit(learner, ~out), self.lesson.features[out])
+            chances[out] = probabilities(self._fit(learner, ~out), self.features[out])
         return chances
 
     def report(
         self, names: list[str], chances: np.ndarray, gains: np.ndarray, propensities: np.ndarray
     ) -> dict[str, np.ndarray]:
-        """Return precision@1, plain and propensity-scored, of each member and of the stack.
+        """Return P@1 and PSP@1 of each member and of the stack on the held-out rows.
 
         Parameters
         ----------
         names : list of str
             Of the members.
         chances : ndarray of float of shape (n_pairs,)
-            As of ``teach``.
+            As of ``fit``.
         gains, propensities : ndarray of float of shape (n_labels,)
-            What a hit of each label counts for the stack's order; and propensities.
+            The gain of a hit of each label for the stack's order; and propensities.
         """
-        pairs = self.lesson.pairs
-        ranked = [*self.lesson.first, best_of_pairs(pairs, chances * gains[pairs.labels], 1)[0]]
-        weight = self.weight
-        plain = [precision_at_k(self.truth, one, k=1, sample_weight=weight) for one in ranked]
-        scored = [
-            psp_at_k(self.truth, one, k=1, propensities=propensities, sample_weight=weight)
-            for one in ranked
-        ]
+        stacked, _ = best_of_pairs(self.pairs, chances * gains[self.pairs.labels], 1)
+        how: Any = {"k": 1, "sample_weight": self.weight}
+        ranked = [*self.first, stacked]
         return {
-            "name": np.array([*names, "stack"]), "P@1": np.array(plain), "PSP@1": np.array(scored)
-        }  # fmt: skip
+            "name": np.array([*names, "stack"]),
+            "P@1": np.array([precision_at_k(self.truth, one, **how) for one in ranked]),
+            "PSP@1": np.array(
+                [psp_at_k(self.truth, one, propensities=propensities, **how) for one in ranked]
+            ),
+        }

@@ -1,7 +1,7 @@
-"""Thresholds that are best for some pairs of an instance and a label, by one pass over the sorted.
+"""The best thresholds for scored pairs of an instance and a label, in one pass over sorted scores.
 
 Pairs fall into cells (all in one, or one for each label or group of labels), and each cell has a
-threshold of its own. What a threshold is worth is a sum over the pairs above it, so that in each
+threshold of its own. The value of a threshold is a sum over the pairs above it, so that in each
 cell the best one is the largest of the cumulative sums in falling order of scores.
 """
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from sklearn_xc._scored_pairs import ScoredPairs
 
-#: F-measure by Dinkelbach's steps: they end when it stands still, which takes three to six.
+#: Limit of Dinkelbach's steps, of which three to six are taken.
 _MOST_STEPS = 100
 
 
 class Cells(NamedTuple):
-    """Which cell each pair is in, and each relevant pair, found or not.
+    """The cell of each pair, and of each relevant pair, found or not.
 
     Attributes
     ----------
@@ -63,19 +63,19 @@ class Ranking:
         return total[1:] - total[self.starts[self.cells]]
 
     def best(self, values: np.ndarray, of_none: np.ndarray) -> np.ndarray:
-        """Return how many pairs of each cell are predicted where that is worth most.
+        """Return the number of pairs of each cell to predict for the largest value.
 
         Parameters
         ----------
         values : ndarray of float64 of shape (n_pairs,)
-            What it is worth to predict a pair and all before it in its cell.
+            The value of predicting a pair and all before it in its cell.
         of_none : ndarray of float64 of shape (n_cells,)
-            And none.
+            The value of predicting none.
 
         Returns
         -------
         ndarray of int64 of shape (n_cells,)
-            Of equal worth the fewest.
+            The fewest of equal value.
         """
         counts = np.zeros(self.n_cells, np.int64)
         filled = np.flatnonzero(np.diff(self.starts))
@@ -91,7 +91,7 @@ class Ranking:
         return counts
 
     def thresholds(self, counts: np.ndarray) -> np.ndarray:
-        """Return the scores that so many pairs of each cell exceed; NaN of a cell without pairs.
+        """Return thresholds that `counts` pairs of each cell exceed; NaN for cells without pairs.
 
         Half-way between two scores; just below the last where all exceed it, and the first score
         where none does.
@@ -115,7 +115,7 @@ class Ranking:
 
 
 def most_micro_f(ranking: Ranking, beta: float) -> np.ndarray:
-    """Return how many pairs of each cell give the largest F-measure of all pairs together.
+    """Return the number of pairs of each cell for the largest F-measure of all pairs together.
 
     Dinkelbach's method for a ratio: with F the largest so far, the cells part, and each takes the
     prefix with the largest ``(1 + beta**2) hits - F pairs``.
@@ -140,7 +140,7 @@ def most_micro_f(ranking: Ranking, beta: float) -> np.ndarray:
 
 
 def most_macro_f(ranking: Ranking, beta: float) -> np.ndarray:
-    """Return how many pairs of each cell give the largest mean of the labels' F-measures.
+    """Return the number of pairs of each cell for the largest mean of the labels' F-measures.
 
     The mean changes with each pair by what it adds to the F-measure of its label; that of a label
     that no instance has is 0.
@@ -149,7 +149,7 @@ def most_macro_f(ranking: Ranking, beta: float) -> np.ndarray:
 
 
 def gains_of_label_f(ranking: Ranking, beta: float) -> np.ndarray:
-    """Return what each pair adds to the F-measure of its label, those before it being predicted."""
+    """Return the gain of each pair in the F-measure of its label, those before it predicted."""
     square = beta * beta
     order = np.lexsort((np.arange(ranking.n_pairs), ranking.labels))
     labels = ranking.labels[order]
@@ -168,13 +168,13 @@ def gains_of_label_f(ranking: Ranking, beta: float) -> np.ndarray:
 
 
 def most_recall(ranking: Ranking, min_precision: float) -> np.ndarray:
-    """Return how many pairs of each cell give it the most hits with at least a precision."""
+    """Return the number of pairs of each cell for most hits, with at least this precision."""
     hits, pairs = ranking.within(ranking.hits), ranking.within(ranking.weight)
     allowed = hits >= min_precision * pairs
     return ranking.best(np.where(allowed, hits, -np.inf), np.zeros(ranking.n_cells))
 
 
 def as_many_as_true(ranking: Ranking) -> np.ndarray:
-    """Return how many pairs of each cell are as many as are relevant in it."""
+    """Return the number of pairs of each cell nearest to the number of its relevant pairs."""
     too_many = np.abs(ranking.within(ranking.weight) - ranking.cell_relevant[ranking.cells])
     return ranking.best(-too_many, -ranking.cell_relevant)

@@ -14,7 +14,7 @@ from sklearn_xc._scored_pairs import ScoredPairs
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc._wrapped import WrappedClassifier
-from sklearn_xc.parallel.progress import Fit, say
+from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.thresholds.search import (
     Cells,
     Ranking,
@@ -26,7 +26,7 @@ from sklearn_xc.thresholds.search import (
 
 OBJECTIVES = ("micro_f1", "macro_f1", "recall", "count")
 PER = ("all", "frequency_group", "label")
-#: A label's own threshold and its group's count alike where so many held-out rows have the label.
+#: Held-out rows with a label at which its own threshold and its group's have the same weight.
 #: Of 3, 10, 30 and 100, on bibtex, delicious, citeulike-t, WordNet and the Tate's subjects, 30 is
 #: within 0.3 points of the best in micro- and in macro-averaged F1 of each.
 _PRIOR = 30.0
@@ -73,17 +73,13 @@ class ThresholdTuner(WrappedClassifier):
     top_k : int, default=100
         Number of best labels of each row that thresholds are learned from; after a fit to a sparse
         y, also the number that predict and decision_function consider.
-    max_memory : int or str, default=None
-        Limit, in bytes or as a string such as "8GB", on what a fit may hold beyond what the
-        process held when the fit began, the estimator included; also on each answer. The estimator
-        may have a lower limit of its own. With `max_memory`, models are trained one at a time.
     n_jobs : int, default=None
         Number of models trained in parallel, in threads; memory grows with it. The result is the
         same for any number.
     random_state : int, RandomState instance or None, default=None
         Draws the held-out rows. The estimator has a random state of its own.
     verbose : int, default=0
-        If not 0, print the thresholds and their results on the held-out rows.
+        If not 0, print a line for each model that is trained.
 
     Attributes
     ----------
@@ -162,7 +158,6 @@ class ThresholdTuner(WrappedClassifier):
         "n_groups": [Interval(Integral, 1, None, closed="left")],
         "cv": [Interval(Real, 0, 1, closed="neither"), StrOptions({"prefit"}), "cv_object"],
         "top_k": [Interval(Integral, 1, None, closed="left")],
-        "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -179,7 +174,6 @@ class ThresholdTuner(WrappedClassifier):
         n_groups=5,
         cv=None,
         top_k=100,
-        max_memory=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -192,7 +186,6 @@ class ThresholdTuner(WrappedClassifier):
         self.n_groups = n_groups
         self.cv = cv
         self.top_k = top_k
-        self.max_memory = max_memory
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -237,30 +230,18 @@ class ThresholdTuner(WrappedClassifier):
             self._tune(pairs)
         else:
             self._tune_nothing()
-        n_found = len(self.fit_report_["threshold"])
-        self.fit_report_["seconds"] = np.full(n_found, (time.perf_counter() - began) / n_found)
+        report = self.fit_report_
+        n_groups = len(report["threshold"])
+        report["seconds"] = np.full(n_groups, (time.perf_counter() - began) / n_groups)
         fit.end()
-        if self.verbose and not self._has_columns:
-            say(type(self).__name__, "one class for each row, no threshold to tune")
-        elif self.verbose:
-            for threshold, n_labels, precision, recall in zip(
-                *(self.fit_report_[name] for name in ("threshold", "n_labels", "precision",
-                                                      "recall")), strict=True
-            ):  # fmt: skip
-                say(
-                    type(self).__name__,
-                    f"{n_labels} labels: threshold {threshold:.4g}, precision {precision:.3f}, "
-                    f"recall {recall:.3f} on held-out rows",
-                )
         self._warn_of_unseen()
         return self
 
     def _tune_nothing(self) -> None:
-        """Set what ``_tune`` sets, without thresholds: the best class is predicted."""
+        """Set the attributes of ``_tune`` without thresholds: the best class is predicted."""
         n_labels, n_groups = len(self.classes_), len(self.group_edges_) + 1
+        self.threshold_, self.thresholds_ = float("nan"), np.full(n_labels, np.nan)
         own_group = group_of(self.label_counts_, self.group_edges_)
-        self.threshold_ = float("nan")
-        self.thresholds_ = np.full(n_labels, np.nan)
         self.fit_report_ = {
             "least_frequency": np.concatenate(([0], self.group_edges_)),
             "n_labels": np.bincount(own_group, minlength=n_groups),
@@ -281,21 +262,24 @@ class ThresholdTuner(WrappedClassifier):
         )
         of_groups = np.full(groups.n, self.threshold_)
         if self.per != "all":
-            of_groups = _filled(self._best(pairs, groups), of_groups)
+            found = self._best(pairs, groups)
+            of_groups = np.where(np.isnan(found), of_groups, found)
         own_group = group_of(self.label_counts_, edges)
         thresholds = of_groups[own_group]
         if self.per == "label":
-            own = _filled(
-                self._best(pairs, Cells(pairs.labels, pairs.true_labels, n_labels)), thresholds
-            )
-            n = pairs.n_relevant
+            found = self._best(pairs, Cells(pairs.labels, pairs.true_labels, n_labels))
+            own, n = np.where(np.isnan(found), thresholds, found), pairs.n_relevant
             thresholds = (_PRIOR * thresholds + n * own) / (_PRIOR + n)
         self.thresholds_ = thresholds
         predicted = pairs.scores > self.thresholds_[pairs.labels]
-        hits = _sums(groups.of_pairs, pairs.weight * (predicted & pairs.relevant), groups.n)
-        named = _sums(groups.of_pairs, pairs.weight * predicted, groups.n)
+
+        def sums(cells: np.ndarray, values: np.ndarray) -> np.ndarray:
+            return np.bincount(cells, values, minlength=groups.n)
+
+        hits = sums(groups.of_pairs, pairs.weight * (predicted & pairs.relevant))
+        named = sums(groups.of_pairs, pairs.weight * predicted)
         inside = groups.of_relevant >= 0
-        true = _sums(groups.of_relevant[inside], pairs.true_weight[inside], groups.n)
+        true = sums(groups.of_relevant[inside], pairs.true_weight[inside])
         self.fit_report_ = {
             "least_frequency": np.concatenate(([0], edges)),
             "n_labels": np.bincount(own_group, minlength=groups.n),
@@ -332,11 +316,3 @@ class ThresholdTuner(WrappedClassifier):
 
     def _all_margins(self, X: Any) -> np.ndarray:
         return self._all_scores(X) - self.thresholds_
-
-
-def _filled(found: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-    return np.where(np.isnan(found), otherwise, found)
-
-
-def _sums(cells: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
-    return np.bincount(cells, values, minlength=n)

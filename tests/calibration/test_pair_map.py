@@ -2,38 +2,43 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, softmax
+from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from sklearn_xc._scored_pairs import ScoredPairs
 from sklearn_xc.calibration.pair_map import LEAST, PairMap, Spline, leads
-from sklearn_xc.calibration.temperature import TemperatureMap
 
 
-def drawn(n=3000, k=4, seed=0, one_class=False):
+def drawn(n=3000, k=4, seed=0):
     """Return pairs, and the true probability of each: of scores, and of how frequent a label is."""
     rng = np.random.default_rng(seed)
     scores = -np.sort(-rng.normal(size=(n, k)), axis=1)
     frequency = rng.choice([2, 100], (n, k))
     chances = expit(2 * scores - 1 + np.where(frequency > 10, 1.0, -0.5))
     relevant = rng.random((n, k)) < chances
-    if one_class:
-        chances = softmax(scores / 0.3, axis=1)
-        relevant = np.zeros((n, k), bool)
-        relevant[np.arange(n), (chances.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)] = True
     rows, ranks = (part.ravel() for part in np.mgrid[:n, :k])
     labels = ranks
     true = relevant.ravel()
     pairs = ScoredPairs(
-        rows, labels, ranks, scores.ravel(), true, np.ones(n * k), frequency.ravel(),
-        labels[true], np.ones(true.sum()), frequency.ravel()[true], k, n,
-    )  # fmt: skip
+        rows,
+        labels,
+        ranks,
+        scores.ravel(),
+        true,
+        np.ones(n * k),
+        frequency.ravel(),
+        labels[true],
+        np.ones(true.sum()),
+        frequency.ravel()[true],
+        k,
+        n,
+    )
     return pairs, scores, frequency, chances
 
 
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "spline"])
+@pytest.mark.parametrize("method", ["sigmoid", "spline"])
 def test_true_probabilities_are_found(method):
     pairs, scores, frequency, chances = drawn()
     found = PairMap(np.array([50]), method).fit(pairs, 4).chances(scores, frequency)
@@ -59,8 +64,7 @@ def test_without_groups_it_is_a_logistic_regression():
     np.testing.assert_allclose(found[:, 0], expected[:, 1], atol=0.01)
 
 
-@pytest.mark.parametrize("method", ["isotonic", "spline"])
-def test_weights_are_repetitions(method):
+def test_weights_are_repetitions():
     pairs, scores, frequency, _ = drawn(n=300)
     counts = np.random.default_rng(1).integers(1, 4, pairs.n)
     weighted = pairs._replace(weight=counts[pairs.rows].astype(float))
@@ -69,18 +73,17 @@ def test_weights_are_repetitions(method):
         np.repeat(pairs.rows, times), *(np.repeat(part, times) for part in pairs[1:7]), *pairs[7:]
     )
     a, b = (
-        PairMap(np.array([50]), method).fit(one, 4).chances(scores, frequency)
+        PairMap(np.array([50]), "spline").fit(one, 4).chances(scores, frequency)
         for one in (weighted, again)
     )
     np.testing.assert_allclose(a, b, atol=2e-3)
 
 
-@pytest.mark.parametrize("method", ["isotonic", "spline"])
-def test_nothing_to_learn_from(method):
+def test_nothing_to_learn_from():
     pairs, scores, frequency, _ = drawn(n=50)
     for relevant, low, high in ((np.zeros(200, bool), 0.0, 0.05), (np.ones(200, bool), 0.95, 1.0)):
         none = pairs._replace(relevant=relevant)
-        found = PairMap(np.array([50]), method).fit(none, 4).chances(scores, frequency)
+        found = PairMap(np.array([50]), "spline").fit(none, 4).chances(scores, frequency)
         assert ((found > low) & (found < high)).all()
 
 
@@ -146,17 +149,3 @@ def test_leads():
     scores = np.array([[3.0, 1.0, -1.0], [2.0, 2.0, 0.0]])
     np.testing.assert_array_equal(leads(scores), [[2, -2, -4], [0, 0, -2]])
     np.testing.assert_array_equal(leads(scores[:, :1]), [[0], [0]])
-
-
-def test_temperature():
-    pairs, scores, frequency, chances = drawn(one_class=True)
-    fitted = TemperatureMap().fit(pairs, 4)
-    assert fitted.temperature == pytest.approx(0.3, rel=0.05)
-    np.testing.assert_allclose(fitted.chances(scores, frequency), chances, atol=0.03)
-    y = np.nonzero(pairs.relevant.reshape(scores.shape))[1]
-    best = minimize_scalar(
-        lambda t: log_loss(y, softmax(scores / t, axis=1)), bounds=(0.05, 2), method="bounded"
-    )
-    assert fitted.temperature == pytest.approx(best.x, rel=1e-3)
-    flat = pairs._replace(scores=np.zeros(len(pairs.scores)))
-    assert TemperatureMap().fit(flat, 4).temperature == 1.0

@@ -123,7 +123,7 @@ def chances_of_pairs(stack):
 
 #: Of classifiers around another one, whose names of labels it takes.
 WRAPPER = {
-    **{name: bad for name, bad in COMMON.items() if name != "label_names"},
+    **{name: COMMON[name] for name in ("top_k", "n_jobs", "verbose")},
     **SEED,
     "estimator": [None, "ova", 3, OvALinearXC, KFold()],
     "cv": [0.0, 1.0, 1, 61, 1.5, NAN, "folds", b"x", True, []],
@@ -149,7 +149,6 @@ def around_another(**further):
         "needed": {"estimator": ova()},
         "quick": {"cv": 0.3, "random_state": 0},
         "precise": {"estimator": ova(tol=1e-8)},
-        "memory": (({}, r"the pairs, 18 held-out instances x 5 labels"),),
         "learns_from_unlabelled": True,
         "is_exact": False,
         "folds_of_weighted": True,
@@ -414,9 +413,9 @@ ENTRIES = {
             },
             "prefit": prefit_members,
         },
-        pieces={"sklearn_xc.stacking.model._TOGETHER": 64},
+        pieces={"sklearn_xc.stacking.model._CHUNK_ROWS": 64},
         refused={
-            **COMMON,
+            **{name: bad for name, bad in COMMON.items() if name != "max_memory"},
             **SEED,
             "estimators": [
                 [], None, "ova", [OvALinearXC()], [("ova", OvALinearXC)], [("ova", "drop")],
@@ -428,10 +427,6 @@ ENTRIES = {
             "cv": [0.0, 1.0, 1, 61, 1.5, NAN, "folds", b"x", True, []],
             "n_candidates": COUNT,
         },
-        memory=(
-            ({}, r"the features of pairs, 18 held-out instances x 5 candidates"),
-            (prefit_members, "the features of pairs, 60 held"),
-        ),
         learns_from_unlabelled=True,
         is_exact=False,
         folds_of_weighted=True,
@@ -482,7 +477,7 @@ ENTRIES = {
             },
             refused={
                 **WRAPPER,
-                "method": ["platt", None, 1, "temperature"],
+                "method": ["platt", None, 1],
                 "n_candidates": COUNT,
             },
             pieces={"sklearn_xc.calibration.calibrator._TOGETHER": 64},

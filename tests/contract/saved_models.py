@@ -6,9 +6,9 @@ import numpy as np
 from registry import ENTRIES, VARIANTS, of_variant
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
-from small_data import awkward, easy
+from small_data import awkward
 
-from sklearn_xc import LabelFeatures, TopKCalibrator
+from sklearn_xc import LabelFeatures
 
 X, Y = awkward()
 
@@ -17,11 +17,6 @@ X, Y = awkward()
 def fitted(name):
     """Return one of `MODELS`, the same for all who ask."""
     return MODELS[name]()
-
-
-def temperature():
-    entry = ENTRIES["TopKCalibrator"]
-    return TopKCalibrator(entry.needed["estimator"], method="temperature", cv=0.3, random_state=0)
 
 
 MODELS = {
@@ -37,7 +32,6 @@ MODELS = {
     },
     "dense": lambda: ENTRIES["OvALinearXC"].make().fit(X.toarray(), Y.toarray()),
     "compact": lambda: ENTRIES["OvALinearXC"].make().fit(X, Y).compact(),
-    "temperature": lambda: temperature().fit(easy()[0], easy()[1]),
     "label features": lambda: (
         ENTRIES["NGAMEEmbeddingXC"].make(label_features=LabelFeatures(X[:5])).fit(X, Y)
     ),

@@ -60,16 +60,6 @@ def test_all_candidates_have_probabilities(case):
     np.testing.assert_allclose(found, of_each[1], rtol=1e-5)
 
 
-def test_excluding_makes_room_for_others(case):
-    stack, X = case
-    best, _ = stack.predict_topk(X, 2)
-    exclude = np.zeros((60, N_LABELS), bool)
-    np.put_along_axis(exclude, best, True, axis=1)
-    labels, scores = stack.predict_topk(X, 2, exclude=exclude)
-    assert not np.take_along_axis(exclude, labels, axis=1).any()
-    assert (scores[:, 0] > 0).all()  # a probability: among n_candidates that are not excluded
-
-
 def test_what_members_say_of_labels_that_they_do_not_name():
     """Of two members, depth 2: label 9 is named by none, label 5 by the first, in its shortlist."""
     plain = [

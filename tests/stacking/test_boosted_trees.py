@@ -8,14 +8,17 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sklearn_xc import OvALinearXC, StackingXC
 from sklearn_xc.datasets import make_xc_classification
-from sklearn_xc.stacking.learner import BoostedTrees, without_scikit_learn
+from sklearn_xc.stacking.learner import BoostedTrees
 
 
 @given(
-    seed=st.integers(0, 2**31), n=st.integers(10, 300), d=st.integers(1, 5),
-    missing=st.sampled_from([0.0, 0.1, 0.9]), dtype=st.sampled_from([np.float32, np.float64]),
+    seed=st.integers(0, 2**31),
+    n=st.integers(10, 300),
+    d=st.integers(1, 5),
+    missing=st.sampled_from([0.0, 0.1, 0.9]),
+    dtype=st.sampled_from([np.float32, np.float64]),
     leaves=st.integers(2, 15),
-)  # fmt: skip
+)
 def test_the_same_bits(seed, n, d, missing, dtype, leaves):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)).round(1).astype(dtype)
@@ -26,13 +29,8 @@ def test_the_same_bits(seed, n, d, missing, dtype, leaves):
     ).fit(X, y)
     asked = rng.normal(size=(50, d)).round(1).astype(dtype)
     asked[rng.random((50, d)) < 0.2] = np.nan
-    found = BoostedTrees.of(model).predict_proba(asked)
+    found = BoostedTrees.replacing(model).predict_proba(asked)
     np.testing.assert_array_equal(found, model.predict_proba(asked))
-
-
-def test_what_is_no_boosting_stays():
-    learner = object()
-    assert without_scikit_learn(learner) is learner
 
 
 @pytest.mark.parametrize("n", [600])

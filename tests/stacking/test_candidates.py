@@ -5,14 +5,14 @@ import pytest
 
 from sklearn_xc._out_of_fold import Answers
 from sklearn_xc.stacking.candidates import (
-    are_relevant,
     best_of_pairs,
     describe,
     directions,
     feature_names,
     gather,
+    is_relevant,
 )
-from sklearn_xc.stacking.learner import Mixture, best_mixture, best_threshold
+from sklearn_xc.stacking.learner import best_mixture, best_threshold
 
 N, L = 30, 12
 
@@ -88,21 +88,12 @@ def test_order():
         np.testing.assert_array_equal(best[i], [-v for v, _ in order] + [-np.inf] * 2)
 
 
-def test_instances_without_a_pair():
-    nothing = Answers(np.full((3, 2), -1), np.full((3, 2), -np.inf))
-    pairs = gather([nothing, nothing], 2)
-    assert describe(pairs, np.ones(0)).shape == (0, 12)
-    labels, best = best_of_pairs(pairs, np.empty(0), 2)
-    assert (labels == -1).all()
-    assert (best == -np.inf).all()
-
-
 def test_relevance():
     Y = np.random.default_rng(0).random((N, L)) < 0.3
     pairs = gather([some_answers(6, 2)], 4)
     rows, labels = np.nonzero(Y)
     indptr = np.searchsorted(rows, np.arange(N + 1))
-    np.testing.assert_array_equal(are_relevant(pairs, indptr, labels), Y[pairs.rows, pairs.labels])
+    np.testing.assert_array_equal(is_relevant(pairs, indptr, labels), Y[pairs.rows, pairs.labels])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -141,16 +132,3 @@ def test_mixture():
         assert sum(shares) == 1
         assert loss(shares[0]) == min(loss(share) for share in (0, 0.25, 0.5, 0.75, 1))
     assert best_mixture([good, bad], relevant, weight)[0] >= 0.75
-    assert best_mixture([good], relevant, weight) == (1.0,)
-
-
-def test_probabilities_of_a_mixture():
-    class Constant:
-        def __init__(self, chance):
-            self.chance = chance
-
-        def predict_proba(self, features):
-            return np.full((len(features), 2), [1 - self.chance, self.chance])
-
-    found = Mixture([Constant(0.2), Constant(0.6)], (0.25, 0.75)).predict_proba(np.zeros((3, 1)))
-    np.testing.assert_allclose(found, [[0.5, 0.5]] * 3)

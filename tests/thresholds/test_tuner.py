@@ -1,24 +1,18 @@
 """ThresholdTuner: what it learns from, what it predicts, how it lives with scikit-learn."""
 
-import pickle
-
-import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from sklearn_xc import OvALinearXC, ThresholdTuner, topk
 from sklearn_xc._frequency_groups import group_of
 from sklearn_xc.datasets import make_xc_classification
-from sklearn_xc.exceptions import MemoryBudgetError, UnseenLabelWarning
 from sklearn_xc.metrics import TopKScorer
 from sklearn_xc.model_selection import cross_val_topk
 
@@ -120,25 +114,6 @@ def test_labels_with_few_held_out_rows_stay_near_their_group(data):
     assert moved[n > 10].max() > 0.01
 
 
-def test_rare_labels_are_found(data):
-    X, Y = data
-    plain = OvALinearXC().fit(X[:400], Y[:400]).predict(X[400:])
-    tuned = tuner().fit(X[:400], Y[:400]).predict(X[400:])
-    for average in ("micro", "macro"):
-        values = [
-            f1_score(Y[400:].toarray(), one.toarray(), average=average, zero_division=0)
-            for one in (plain, tuned)
-        ]
-        assert values[1] > values[0]
-
-
-def test_as_many_labels_as_are_true(data):
-    X, Y = data
-    model = tuner(objective="count", per="all").fit(X[:400], Y[:400])
-    n_named = model.predict(X[400:]).nnz
-    assert 0.7 * Y[400:].nnz < n_named < 1.4 * Y[400:].nnz
-
-
 def test_a_precision_is_kept(data):
     X, Y = data
     model = tuner(objective="recall", min_precision=0.8, per="all").fit(X[:400], Y[:400])
@@ -160,16 +135,6 @@ class _Constant(OvALinearXC):
     def predict_topk(self, X, k=5):
         labels, scores = super().predict_topk(X, k)
         return labels, np.zeros_like(scores)
-
-
-def test_beta(data):
-    X, Y = data
-    thresholds = [tuner(per="all", beta=beta).fit(X, Y).threshold_ for beta in (0.3, 1.0, 3.0)]
-    assert thresholds[0] > thresholds[1] > thresholds[2]
-
-
-def test_jobs_change_no_bit(data):
-    same(tuner(per="label").fit(*data), tuner(per="label", n_jobs=2).fit(*data))
 
 
 def test_weights(data):
@@ -196,7 +161,7 @@ def test_prefit(data):
     np.testing.assert_array_equal(model.label_counts_, inner.label_counts_)
     listed = ThresholdTuner(OvALinearXC(), cv=[(np.arange(300), np.arange(300, 600))]).fit(X, Y)
     assert model.threshold_ == listed.threshold_
-    with pytest.raises(NotFittedError, match="cv is 'prefit', and estimator is not fitted"):
+    with pytest.raises(NotFittedError, match="cv is 'prefit', and 'estimator' is not fitted"):
         ThresholdTuner(OvALinearXC(), cv="prefit").fit(X, Y)
     with pytest.raises(ValueError, match="a column for each of the 60 labels"):
         ThresholdTuner(inner, cv="prefit").fit(X, Y[:, :50])
@@ -217,26 +182,6 @@ def test_texts_in_a_pipeline_and_a_search():
     assert (outer.predict(words) != Y).nnz == 0
 
 
-@pytest.mark.filterwarnings("ignore:Label")
-def test_a_classifier_of_scikit_learn(data):
-    X, Y = data[0][:200], data[1][:200, :10]
-    model = ThresholdTuner(OneVsRestClassifier(LogisticRegression()), cv=2, random_state=0)
-    model.fit(X, Y)
-    assert model.predict(X).shape == (200, 10)
-    assert model.predict(X).nnz > model.estimator_.predict(X).nnz
-
-
-def test_copies(data, tmp_path):
-    X, Y = data
-    model = tuner().fit(X, Y)
-    assert not hasattr(clone(model), "thresholds_")
-    joblib.dump(model, tmp_path / "model")
-    for copy in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model")):
-        same(model, copy)
-        assert (copy.predict(X) != model.predict(X)).nnz == 0
-    assert model.set_params(estimator__C=3.0).estimator.C == 3.0
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("objective", ["micro_f1", "recall"])
 def test_classes_have_no_threshold(data, n_classes, objective, capfd):
@@ -248,7 +193,7 @@ def test_classes_have_no_threshold(data, n_classes, objective, capfd):
     model = ThresholdTuner(Counted(), objective=objective, cv=10_000, verbose=1)
     model.fit(X, y, sample_weight=weight)
     assert Counted.n_fits == 1
-    assert "one class for each row, no threshold to tune" in capfd.readouterr().out
+    assert capfd.readouterr().out.count("with all rows") == 1
     plain = OvALinearXC().fit(X, y, sample_weight=weight)
     for method in ("predict", "decision_function", "predict_topk"):
         for ours, its in zip(getattr(model, method)(X), getattr(plain, method)(X), strict=True):
@@ -265,27 +210,6 @@ def test_classes_have_no_threshold(data, n_classes, objective, capfd):
     assert set(report) == set(tuner().fit(*data).fit_report_)
 
 
-def test_a_fitted_estimator_of_classes_is_taken_as_it_is(data):
-    X, _ = data
-    y = np.arange(600) % 3
-    plain = OvALinearXC().fit(X[:300], y[:300])
-    model = ThresholdTuner(plain, cv="prefit").fit(X[300:], y[300:])
-    assert model.estimator_.intercept_ is plain.intercept_
-    assert model.n_samples_fit_ == 300
-    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
-    with pytest.raises(ValueError, match="y has 299 rows and X has 300"):
-        ThresholdTuner(plain, cv="prefit").fit(X[300:], y[301:])
-
-
-def test_one_estimator_for_both_kinds_of_targets(data):
-    """A model of classes is followed by one of labels, and the other way round."""
-    X, Y = data
-    y, model = np.arange(600) % 3, tuner()
-    assert np.isfinite(model.fit(X, Y).thresholds_).all()
-    assert np.isnan(model.fit(X, y).thresholds_).all()
-    same(model.fit(X, Y), tuner().fit(X, Y))
-
-
 @pytest.mark.parametrize(
     ("parameters", "says"),
     [
@@ -300,56 +224,8 @@ def test_one_estimator_for_both_kinds_of_targets(data):
         ({"cv": "folds"}, "'cv' parameter"),
         ({"top_k": 0}, "'top_k' parameter"),
         ({"n_jobs": 0}, "n_jobs"),
-        ({"max_memory": "much"}, "max_memory"),
     ],
 )
 def test_bad_parameters(parameters, says, data):
     with pytest.raises(ValueError, match=says):
         tuner(**parameters).fit(*data)
-
-
-def test_bad_data(data):
-    X, Y = data
-    with pytest.raises(ValueError, match="y has 599 rows and X has 600"):
-        tuner().fit(X, Y[:599])
-    with pytest.raises(ValueError, match="no row of y has a label"):
-        tuner().fit(X, sp.csr_array(Y.shape, dtype=int))
-    with pytest.raises(ValueError, match="ThresholdTuner: sample_weight must not be negative"):
-        tuner().fit(X, Y, sample_weight=-np.ones(600))
-    with pytest.raises(ValueError, match="ThresholdTuner: estimator: OvALinearXC: X must"):
-        tuner().fit(["a"] * 600, Y)
-    with pytest.raises(TypeError, match="estimator must be a classifier"):
-        ThresholdTuner(OvALinearXC).fit(X, Y)
-    with pytest.raises(MemoryBudgetError, match="600 held-out instances x 60 labels"):
-        tuner(max_memory=1000).fit(X, Y)
-    with pytest.raises(NotFittedError):
-        tuner().predict(X)
-
-
-def test_labels_without_instances_are_never_predicted(data):
-    X, Y = data
-    wide = sp.hstack([Y, sp.csr_array((600, 2))], format="csr")
-    with pytest.warns(UnseenLabelWarning, match="ThresholdTuner: 2 of 62 labels"):
-        model = tuner().fit(X, wide)
-    assert not model.predict(X)[:, 60:].nnz
-    assert not tuner().fit(X, wide.toarray()).predict(X)[:, 60:].any()
-
-
-def test_what_is_printed(data, capsys):
-    tuner(verbose=1, n_groups=2).fit(*data)
-    assert "threshold" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("cv", [2, 5, 0.3])
-def test_held_out_pairs_are_in_the_group_of_their_label(cv):
-    rng = np.random.default_rng(0)
-    chances = np.array([0.6, 0.5, *np.full(6, 0.3), *np.full(30, 0.05)])
-    Y = sp.csr_array((rng.random((400, len(chances))) < chances).astype(int))
-    X = sp.csr_array(rng.random((400, 20)))
-    model = tuner(cv=cv, n_groups=3).fit(X, Y)
-    counts = model.label_counts_
-    groups = np.searchsorted(model.group_edges_, counts, side="right")
-    share = cv if cv < 1 else 1.0
-    for group, found in enumerate(model.fit_report_["n_positives"]):
-        wanted = share * counts[groups == group].sum()
-        assert 0.7 * wanted < found < 1.4 * wanted
