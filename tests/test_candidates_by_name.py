@@ -14,23 +14,32 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn_xc import (
     OvALinearXC,
     SoftmaxUMax,
-    StackingXC,
     TextClassifierXC,
-    ThresholdTuner,
     TopKCalibrator,
     topk,
     topk_names,
 )
-from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
 
 TEXTS = [
-    "how to freeze a clear soup", "freezing bread dough", "a clear soup stock", "rye bread",
-    "rye bread dough", "stock of bones", "freezing stock", "bread with soup",
-]  # fmt: skip
+    "how to freeze a clear soup",
+    "freezing bread dough",
+    "a clear soup stock",
+    "rye bread",
+    "rye bread dough",
+    "stock of bones",
+    "freezing stock",
+    "bread with soup",
+]
 TAGS = [
-    ["freezing", "soup"], ["bread", "freezing"], ["soup", "stock"], ["bread", "rye"],
-    ["bread", "rye"], ["stock"], ["freezing", "stock"], ["bread", "soup"],
-]  # fmt: skip
+    ["freezing", "soup"],
+    ["bread", "freezing"],
+    ["soup", "stock"],
+    ["bread", "rye"],
+    ["bread", "rye"],
+    ["stock"],
+    ["freezing", "stock"],
+    ["bread", "soup"],
+]
 NAMES = ["bread", "freezing", "rye", "soup", "stock"]
 
 
@@ -65,8 +74,13 @@ def test_tags_that_an_item_has_are_not_suggested(tagger):
 def test_one_list_is_for_all(tagger):
     everything = topk_names(tagger, TEXTS, 5)
     expected = first_of(everything, [["rye", "soup"]] * 8, 5)
-    for some in (["soup", "rye"], ("rye", "soup", "rye"), np.array(["rye", "soup"]),
-                 pd.Series(["soup", "rye"]), {"soup", "rye"}):  # fmt: skip
+    for some in (
+        ["soup", "rye"],
+        ("rye", "soup", "rye"),
+        np.array(["rye", "soup"]),
+        pd.Series(["soup", "rye"]),
+        {"soup", "rye"},
+    ):
         assert topk_names(tagger, TEXTS, 5, candidates=some) == expected
         assert topk_names(tagger, TEXTS, 5, candidates=[some] * 8) == expected
     assert topk_names(tagger, TEXTS, 5, candidates=[]) == [[]] * 8
@@ -103,23 +117,14 @@ def test_around_other_classifiers(data):
         for arguments in ({"candidates": sp.csr_array(allowed)}, {"exclude": ~allowed}):
             found, values = topk(model, X, 3, **arguments)
             for i in range(40):
-                own = [(one, s) for one, s in zip(labels[i], scores[i], strict=True)
-                       if one >= 0 and allowed[i, one]][:3]  # fmt: skip
+                own = [
+                    (one, s)
+                    for one, s in zip(labels[i], scores[i], strict=True)
+                    if one >= 0 and allowed[i, one]
+                ][:3]
                 own += [(-1, -np.inf)] * (3 - len(own))
                 assert found[i].tolist() == [one for one, _ in own]
                 np.testing.assert_allclose(values[i], [s for _, s in own])
-
-
-def test_a_classifier_that_takes_none(data):
-    class Old:
-        classes_ = np.arange(3)
-
-        def predict_topk(self, X, k=5):
-            return np.zeros((len(X), k), int), np.zeros((len(X), k))
-
-    assert topk(Old(), np.ones((2, 1)), 2)[0].shape == (2, 2)
-    with pytest.raises(TypeError, match=r"need a predict_topk that takes them. Got Old"):
-        topk(Old(), np.ones((2, 1)), 2, candidates=[1])
 
 
 def test_bad_names(tagger):
@@ -168,67 +173,6 @@ def test_probabilities_by_name(data):
         assert own[0][1] == pytest.approx(few.predict_proba(X)[[row]].max())
 
 
-def test_probabilities_of_a_tagger_and_of_none(tagger):
-    inner = TopKCalibrator(OvALinearXC(), n_groups=1, random_state=0)
-    model = TextClassifierXC(classifier=inner).fit(TEXTS * 3, TAGS * 3)
-    found = topk_names(model, TEXTS, 2, return_probabilities=True, exclude=TAGS)
-    assert [[name for name, _ in row] for row in found] == topk_names(model, TEXTS, 2, exclude=TAGS)
-    labels, chances = model.predict_proba_topk(TEXTS, 2, exclude=TAGS)
-    expected = [c for one, c in zip(labels.ravel(), chances.ravel(), strict=True) if one >= 0]
-    assert [chance for row in found for _, chance in row] == pytest.approx(expected)
-    assert not hasattr(tagger, "predict_proba_topk")
-    with pytest.raises(TypeError, match=r": TextClassifierXC\(classifier=TopKCalibrator\("):
-        topk_names(tagger, TEXTS, return_probabilities=True)
-    with pytest.raises(TypeError, match="Put TopKCalibrator inside: TextClassifierXC"):
-        TopKCalibrator(GridSearchCV(tagger, {"min_count": [1]})).fit(TEXTS, TAGS)
-    with pytest.raises(ValueError, match="must not be True together"):
-        topk_names(model, TEXTS, return_probabilities=True, return_scores=True)
-
-
-def test_inside_wrappers_and_stacks_around_pipelines(data):
-    X, Y = data
-    inner = make_pipeline(MaxAbsScaler(), OvALinearXC())
-    members = [("one", inner), ("two", OneVsRestClassifier(LogisticRegression()))]
-    allowed = np.random.default_rng(1).random((40, 5)) < 0.5
-    for model in (
-        ThresholdTuner(inner, random_state=0),
-        StackingXC(members, cv=0.3, random_state=0),
-        make_pipeline(MaxAbsScaler(), ThresholdTuner(OvALinearXC(), random_state=0)),
-    ):
-        model.fit(X, Y)
-        labels, scores = topk(model, X, 5)
-        for arguments in ({"candidates": allowed}, {"exclude": ~allowed}):
-            found, values = topk(model, X, 5, **arguments)
-            for i in range(40):
-                kept = allowed[i, labels[i]]
-                n = int(kept.sum())
-                assert found[i, :n].tolist() == labels[i][kept].tolist()
-                np.testing.assert_allclose(values[i, :n], scores[i][kept])
-                assert (found[i, n:] == -1).all()
-
-
-def test_what_is_allowed_moves_with_the_classes():
-    each = AllowedLabels(3, np.array([0, 2, 1]), np.array([0, 2, 3]), True)
-    moved = each.moved(np.array([4, -1, 0]), 5)
-    assert moved.labels.tolist() == [0, 4]
-    assert moved.indptr.tolist() == [0, 2, 2]
-    assert moved.are_excluded
-    everywhere = AllowedLabels(3, np.array([0, 1])).moved(np.array([4, -1, 0]), 5)
-    assert everywhere.labels.tolist() == [4]
-
-
-def test_entries_that_cancel_or_repeat_are_read_once():
-    repeated = sp.csr_array(
-        (np.array([1.0, -1.0, 2.0, 0.0]), np.array([1, 1, 0, 2]), np.array([0, 3, 4])), shape=(2, 3)
-    )
-    before = repeated.data.copy(), repeated.indices.copy()
-    found = read_allowed(repeated, None, np.arange(3), 2, "who")
-    assert found.labels.tolist() == [0]
-    assert found.indptr.tolist() == [0, 1, 1]
-    np.testing.assert_array_equal(repeated.data, before[0])
-    np.testing.assert_array_equal(repeated.indices, before[1])
-
-
 CELLS = [" ; ".join(own) for own in TAGS]
 
 
@@ -275,22 +219,3 @@ class TestTextsOfSeveralNames:
         for some in (one, table["tag"], table["tag"].iloc[:3]):
             among = for_all if len(some) == 8 else first_of(everything, [set(some)] * 8, 5)
             assert topk_names(of_cells, TEXTS, 5, candidates=some) == among
-
-    def test_as_many_as_instances(self, of_cells):
-        with pytest.raises(ValueError, match=r"a text of names for each of 8 instances.* Got 3\."):
-            of_cells.predict_topk(TEXTS, exclude=CELLS[:3])
-
-    def test_without_a_separator_a_hint_is_given(self, tagger):
-        for column, separator in ((CELLS, ";"), (["|".join(own) for own in TAGS], r"\|"),
-                                  ([", ".join(own) for own in TAGS], ",")):  # fmt: skip
-            hint = rf"split into a list .*: \[text.split\('{separator}'\) for text in exclude\]"
-            with pytest.raises(ValueError, match=hint):
-                topk_names(tagger, TEXTS, exclude=column)
-            with pytest.raises(ValueError, match=hint):  # and not left out as unknown ones
-                tagger.predict_topk(TEXTS, exclude=[[cell] for cell in column])
-        assert topk_names(tagger, TEXTS, 2, exclude=[["a;b", "salt, pepper", "soup"]] * 8)
-
-
-def test_the_nearest_name_is_told(tagger):
-    with pytest.raises(ValueError, match=r"Got 'Sooup'\. Did you mean 'soup'\?$"):
-        tagger.predict_topk(TEXTS, candidates=["bread", "Sooup"])

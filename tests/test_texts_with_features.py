@@ -1,8 +1,5 @@
 """Texts and rows of features as one X: what is held, how rows are chosen, what is refused."""
 
-import copy
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,12 +10,10 @@ from sklearn.model_selection import (
     LeaveOneOut,
     ShuffleSplit,
     StratifiedKFold,
-    train_test_split,
 )
-from sklearn.utils import indexable, resample, shuffle
 
 from sklearn_xc import LabelFeatures, OvALinearXC, TextsWithFeatures
-from sklearn_xc._sklearn import num_samples, safe_indexing
+from sklearn_xc._plain_state import as_plain, from_plain
 
 TEXTS = ["a red apple", "", "a fast car", "a pear", "an old ship"]
 rng = np.random.default_rng(0)
@@ -61,18 +56,6 @@ class TestWhatIsHeld:
         assert texts.tolist() == TEXTS
         assert all(type(text) is str for text in texts)
 
-    def test_features_are_not_copied(self):
-        sparse, frame = sp.csr_array(DENSE), pd.DataFrame(DENSE)
-        assert TextsWithFeatures(TEXTS, DENSE).features is DENSE
-        assert TextsWithFeatures(TEXTS, frame).features is frame
-        assert np.shares_memory(TextsWithFeatures(TEXTS, sparse).features.data, sparse.data)
-
-    def test_short_in_words(self, pair):
-        kind = "sparse" if sp.issparse(pair.features) else "dense"
-        assert repr(pair) == f"TextsWithFeatures(5 texts with 3 {kind} features)"
-        many = TextsWithFeatures(["x"] * 1200, sp.csr_array((1200, 70000)))
-        assert repr(many) == "TextsWithFeatures(1,200 texts with 70,000 sparse features)"
-
     def test_of_labels(self, pair):
         held = LabelFeatures(pair, classes=list("edcba"))
         assert not held.is_text
@@ -84,10 +67,12 @@ class TestWhatIsHeld:
         np.testing.assert_allclose(values_of(some.features), DENSE[[4, 1]], rtol=1e-6)
         assert LabelFeatures(pair).of_classes(np.arange(5)).features is pair
 
-    def test_copies_and_pickles(self, pair):
-        for again in (copy.deepcopy(pair), pickle.loads(pickle.dumps(pair))):
-            assert again.texts.tolist() == TEXTS
-            np.testing.assert_array_equal(values_of(again), values_of(pair))
+    def test_as_a_record(self, pair):
+        plain = as_plain({"held": LabelFeatures(pair)})
+        assert "TextsWithFeatures" in repr(plain)
+        assert type(plain["held"]) is dict
+        again = from_plain(plain)["held"]
+        np.testing.assert_array_equal(values_of(again.features), values_of(pair))
 
 
 CHOICES = {
@@ -118,14 +103,6 @@ class TestRows:
             assert chosen.shape == (len(at), 3)
             np.testing.assert_array_equal(values_of(chosen), values_of(pair)[at])
             assert type(chosen.features) is type(pair.features)
-
-    @pytest.mark.parametrize("key", [k for name, k in CHOICES.items() if name != "range"])
-    def test_the_way_of_scikit_learn(self, pair, key):
-        at = np.arange(5)[key]
-        assert safe_indexing(pair, key).texts.tolist() == [TEXTS[i] for i in at]
-
-    def test_of_rows(self, pair):
-        assert pair[1:][[0, 2]][[True, False]].texts.tolist() == [""]
 
     @pytest.mark.parametrize(
         "key", [0, -1, np.int64(2), np.bool_(True), True, None, "a", ..., (0, 1)]
@@ -172,18 +149,6 @@ class TestScikitLearn:
             n += 1
         assert n == splitter.get_n_splits(pair, y, groups)
 
-    def test_train_test_split(self, pair):
-        train, test, at, left = train_test_split(pair, np.arange(5), test_size=2, random_state=0)
-        for part, rows in ((train, at), (test, left)):
-            assert part.texts.tolist() == [TEXTS[i] for i in rows]
-            np.testing.assert_array_equal(values_of(part), values_of(pair)[rows])
-
-    def test_other_helpers(self, pair):
-        assert num_samples(pair) == 5
-        assert indexable(pair, [1] * 5)[0] is pair
-        assert sorted(shuffle(pair, random_state=0).texts) == sorted(TEXTS)
-        assert len(resample(pair, n_samples=7, random_state=0)) == 7
-
 
 class TestErrors:
     @pytest.mark.parametrize(
@@ -216,22 +181,7 @@ class TestErrors:
             (np.zeros((5, 2), "M8[s]"), ValueError, "holds dates or times"),
             (DENSE[:3], ValueError, "a row for each of the 5 texts. Got 3 rows"),
         ],
-    )  # fmt: skip
+    )
     def test_features(self, features, error, says):
         with pytest.raises(error, match=f"^TextsWithFeatures: features .*{says}"):
             TextsWithFeatures(TEXTS, features)
-
-    def test_indices_outside_the_shape(self):
-        wrong = sp.csr_array(DENSE)
-        wrong.indices = wrong.indices.copy()
-        wrong.indices[2] = 99
-        with pytest.raises(ValueError, match=r"TextsWithFeatures: features: .* column index 99"):
-            TextsWithFeatures(TEXTS, wrong)
-        held = TextsWithFeatures(TEXTS, sp.csr_array(DENSE))
-        held.features.indices = wrong.indices
-        with pytest.raises(ValueError, match=r"LabelFeatures: features: .* column index 99"):
-            LabelFeatures(held)
-
-    def test_labels_of_nothing(self):
-        with pytest.raises(ValueError, match="must not be empty"):
-            LabelFeatures(TextsWithFeatures([], np.zeros((0, 3))))

@@ -5,14 +5,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from sklearn_xc import StackingXC, TextClassifierXC, ThresholdTuner, TopKCalibrator, topk
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.metrics import get_scorer, precision_at_k
-from sklearn_xc.model_selection import cross_val_topk
+from sklearn_xc.model_selection import GridSearchCV
 
 #: Columns without an instance, between others.
 UNSEEN = [0, 3, 11]
@@ -53,18 +52,6 @@ def test_they_take_no_hit_from_the_others(data, one_vs_rest):
     assert best[0] == best[1]
 
 
-@pytest.mark.parametrize("name", ["margins", "probabilities"])
-def test_scores_of_such_labels(name, data, one_vs_rest):
-    X, Y = data
-    model = {"margins": one_vs_rest, "probabilities": KNeighborsClassifier()}[name].fit(X, Y)
-    labels, scores = topk(model, X, 30)
-    assert (labels[:, 20:23] == UNSEEN).all()
-    below = scores[:, 19] - 1 if name == "margins" else np.zeros(300)
-    np.testing.assert_allclose(scores[:, 20:23], np.tile(below[:, None], 3))
-    few, _ = topk(model, X, 21, candidates=[0, 1, 2, 3])
-    assert (few[:, 2:4] == [0, 3]).all()
-
-
 @pytest.mark.parametrize("cv", [2, "prefit"])
 @pytest.mark.parametrize(
     "wrap",
@@ -98,12 +85,3 @@ def test_prefit_estimators_know_more_labels_than_the_rows_of_fit(data, one_vs_re
     ):
         model.fit(X[rows], Y[rows])
         assert model._unseen_labels.tolist() == UNSEEN
-
-
-def test_folds_without_a_label(data):
-    X, Y = data
-    Y = Y.copy()
-    Y[:150, 5] = 0  # in the second fold only, whose model does not know it
-    scores = cross_val_topk(RidgeClassifier(), X, Y, cv=2, k=23)
-    scores = scores.toarray()[150:]
-    assert (scores[:, [*UNSEEN, 5]].max(axis=1) < np.delete(scores, [*UNSEEN, 5], 1).min(1)).all()

@@ -8,7 +8,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import sklearn_xc
 from sklearn_xc import OvALinearXC, TextClassifierXC, ThresholdTuner, TopKCalibrator
-from sklearn_xc.command_line.estimators import make_model
 
 ASKED = ["--text", "text", "--labels", "tags", "--separator", ";", "--jobs", 1]
 
@@ -66,22 +65,6 @@ def test_parameters_have_names_of_their_part(run, train, tmp_path):
     more = ["--probabilities"]
     calibrator = fitted("probabilities__n_groups=1", "classifier__C=2", more=more).classifier_
     assert (calibrator.n_groups, calibrator.estimator_.C) == (1, 2)
-
-
-def test_estimators_with_thresholds_of_their_own_get_no_tuner():
-    model = make_model(
-        "stacking",
-        [],
-        around="thresholds",
-        separator=";",
-        min_count=1,
-        label_texts=None,
-        n_jobs=2,
-        seed=3,
-    )
-    assert [name for name, _ in model.classifier.estimators] == ["ova", "ngame"]
-    assert model.classifier.n_jobs == 2
-    assert model.get_params()["classifier__ngame__random_state"] == 3
 
 
 def test_held_out_rows(run, train, tmp_path):
@@ -162,14 +145,6 @@ def test_tables_with_nothing_to_learn(refused, tmp_path, content, says):
     table.write_text(content)
     assert says in refused("fit", table, *ASKED, "--out", tmp_path / "m")
     assert not (tmp_path / "m").exists()
-
-
-def test_notes(run, train, tmp_path, made, as_csv):
-    asked = ["--text", "text", "--labels", "tags", "--jobs", 1, "--out", tmp_path / "m"]
-    table = as_csv(tmp_path / "t.csv", [*made(50), *[row | {"tags": []} for row in made(4)]])
-    _, _, err = run("fit", table, *asked)
-    assert "note: 4 of 54 rows have no label." in err
-    assert "pass separator=';'" in err
 
 
 @pytest.mark.parametrize(

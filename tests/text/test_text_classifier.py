@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.model_selection import cross_validate as sklearn_cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MultiLabelBinarizer
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from sklearn_xc import (
     ImplicitSoftmaxSGD,
@@ -27,9 +27,8 @@ from sklearn_xc import (
     topk_names,
 )
 from sklearn_xc.exceptions import UnknownLabelWarning, UnseenLabelWarning
-from sklearn_xc.metrics import TopKScorer, get_scorer, precision_at_k
-from sklearn_xc.model_selection import RareLabelSplit, cross_validate
-from sklearn_xc.preprocessing import LabelBinarizerXC
+from sklearn_xc.metrics import get_scorer
+from sklearn_xc.model_selection import cross_validate
 
 WORDS = {
     "soup": "broth ladle simmer stock",
@@ -113,13 +112,6 @@ def test_an_indicator_comes_back_as_it_came(tagger, container):
     expected = binarizer.transform(tagger.predict(NEW))
     np.testing.assert_array_equal(answer.toarray() if sp.issparse(answer) else answer, expected)
     assert model.score(TEXTS, Y) == tagger.score(TEXTS, NAMES)
-
-
-def test_scorers_take_names(tagger):
-    binarizer = MultiLabelBinarizer(sparse_output=True)
-    Y = binarizer.fit(NAMES).transform(NEW_NAMES)
-    bare = make_pipeline(tagger.vectorizer_, tagger.classifier_)
-    assert TopKScorer()(tagger, NEW, NEW_NAMES) == TopKScorer()(bare, NEW, Y)
 
 
 def test_a_name_that_fit_has_not_seen_counts_as_missed(tagger):
@@ -236,18 +228,6 @@ def test_names_reach_the_members_of_a_stack():
     assert members[0][1].label_names is None
 
 
-def test_weights_reach_the_classifier():
-    weight = np.r_[np.zeros(60), np.ones(60)]
-    model = TextClassifierXC(CountVectorizer()).fit(TEXTS, NAMES, sample_weight=weight)
-    assert model.n_samples_fit_ == 60
-
-
-def test_it_explains_by_name(tagger):
-    text = str(tagger.explain("simmer the stock", "soup", n_features=2))
-    assert "simmer" in text
-    assert "stock" in text
-
-
 def test_it_explains_one_text_in_any_container(tagger):
     expected = str(tagger.explain("simmer the stock", "soup"))
     for one in (
@@ -268,18 +248,6 @@ def test_it_explains_one_text_in_any_container(tagger):
         tagger.explain(3, "soup")
     with pytest.raises(NotFittedError):
         TextClassifierXC().explain("simmer", "soup")
-
-
-def test_an_instance_that_is_no_text_is_explained():
-    numbers = np.eye(4)[[0, 1, 2, 3] * 5] + 0.1
-    model = TextClassifierXC(MaxAbsScaler(), OvALinearXC()).fit(numbers, ["a", "b", "c", "d"] * 5)
-    assert model.explain(numbers[[1]], "b").score > 0 > model.explain(numbers[[2]], "b").score
-    frame = pd.DataFrame(numbers, columns=list("wxyz"))
-    model.fit(frame, ["a", "b", "c", "d"] * 5)
-    assert model.explain(frame.iloc[[1]], "b").features[0] == "x"
-    split = TextClassifierXC(CountVectorizer(analyzer=lambda words: words), OvALinearXC(prune=0))
-    split.fit([["x", "y"], ["z"]] * 10, ["a", "b"] * 10)
-    assert set(split.explain([["x", "y"]], "a").features) == {"x", "y"}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.SmallGroupWarning")
@@ -312,14 +280,6 @@ def test_it_is_cloned_and_pickled(tagger):
     assert parts.get_params()["classifier__C"] == 3
     assert clone(parts.set_params(classifier=None, classifier__C=4)).classifier.estimator.C == 4
     assert parts.set_params(classifier__C=5, classifier__beta=2).classifier.estimator.C == 5
-
-
-def test_a_failed_fit_leaves_the_model_as_it_was():
-    model = TextClassifierXC().fit(TEXTS, NAMES)
-    before = model.predict(NEW)
-    with pytest.raises(ValueError, match="empty vocabulary"):
-        model.fit(["a", "b"], [["x"], ["y"]])
-    assert model.predict(NEW) == before
 
 
 @pytest.mark.parametrize(
@@ -378,39 +338,3 @@ def test_wrappers_go_inside(tagger, wrapper):
         wrapper(clone(tagger)).fit(TEXTS, NAMES)
     inside = TextClassifierXC(classifier=wrapper(OvALinearXC(), random_state=0))
     assert inside.fit(TEXTS, NAMES).score(NEW, NEW_NAMES) == 1.0
-
-
-def test_metrics_take_encoded_names(tagger):
-    Y = tagger.encode_targets(NEW_NAMES)
-    assert precision_at_k(Y, tagger.predict_topk(NEW, 1), k=1) == tagger.score(NEW, NEW_NAMES)
-    assert (tagger.encode_targets(tagger.predict(NEW)) != Y).nnz == 0
-    with pytest.raises(ValueError, match="encode_targets of the fitted TextClassifierXC"):
-        precision_at_k(NEW_NAMES, tagger.predict_topk(NEW, 1), k=1)
-
-
-def test_splits_that_keep_rare_names():
-    """A column of texts is folds of names only where a separator says so."""
-    rare = [[*row, f"rare {i // 2}"] for i, row in enumerate(NAMES)]
-    joined = [";".join(row) for row in rare]
-    found = [
-        [test.tolist() for _, test in splitter.split(TEXTS, y)]
-        for splitter, y in (
-            (RareLabelSplit(3), rare),
-            (RareLabelSplit(3, separator=";"), joined),
-            (RareLabelSplit(3, separator=";"), pd.Series(joined)),
-            (RareLabelSplit(3), LabelBinarizerXC().fit_transform(rare)),
-        )
-    ]
-    assert found[0] == found[1] == found[2] == found[3]
-    for test in found[0]:
-        assert len({i // 2 for i in test}) == len(test)  # no name has both rows in a fold
-    with pytest.warns(UserWarning, match=r"RareLabelSplit: each row .* pass separator=';'\.$"):
-        list(
-            RareLabelSplit(2).split(TEXTS, [text.replace("rare", "x") for text in joined[:60]] * 2)
-        )
-
-
-def test_bad_names_for_topk_names(tagger):
-    with pytest.raises(ValueError, match=r"^topk_names: names must be 4 names, .* Got 2\.$"):
-        topk_names(tagger, NEW, names=["a", "b"])
-    assert topk_names(tagger, NEW[:1], 1, names=list("abcd"))[0][0] in "abcd"
