@@ -11,7 +11,6 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn_xc import StackingXC, TextClassifierXC, ThresholdTuner, TopKCalibrator, topk
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.metrics import get_scorer, precision_at_k
-from sklearn_xc.model_selection import GridSearchCV
 
 #: Columns without an instance, between others.
 UNSEEN = [0, 3, 11]

@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 
 from asv_bench.softmax.biased_rules import BIASED_RULES, ShiftedSettings
+from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._sklearn import Interval, StrOptions
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
@@ -41,9 +42,7 @@ class SampledSoftmax(SoftmaxClassifier):
         Of "raman": u is replaced with ``u + shift * x.w_y``. 0 is U-max.
     fit_intercept : bool, default=False
         As of :class:`sklearn_xc.SoftmaxUMax`.
-    alpha, init, u_init, learning_rate, decay, average, max_iter, multilabel, early_stopping, \
-validation_fraction, n_iter_no_change, tol, top_k, warm_start, max_memory, n_jobs, random_state, \
-verbose
+    alpha, init, learning_rate, decay and further parameters
         As of :class:`sklearn_xc.SoftmaxUMax`.
     """
 
@@ -64,36 +63,19 @@ verbose
         batch_size=1,
         delta=1.0,
         shift=1.0,
-        alpha=0.0,
         fit_intercept=False,
         init="zero",
-        u_init="optimal",
-        learning_rate="auto",
-        decay=0.9,
-        average=False,
-        max_iter=50,
-        multilabel="all",
-        early_stopping="auto",
-        validation_fraction="auto",
-        n_iter_no_change=3,
-        tol=1e-3,
-        label_names=None,
-        top_k=100,
-        warm_start=False,
-        max_memory=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
+        n_hard_negatives=0,
+        **shared,
     ):
         super().__init__(
-            alpha=alpha, fit_intercept=fit_intercept, n_negatives=n_negatives, sampling=sampling,
-            n_hard_negatives=0, init=init, u_init=u_init, learning_rate=learning_rate,
-            decay=decay, average=average, max_iter=max_iter, multilabel=multilabel,
-            early_stopping=early_stopping, validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change, tol=tol, label_names=label_names, top_k=top_k,
-            warm_start=warm_start, max_memory=max_memory, n_jobs=n_jobs,
-            random_state=random_state, verbose=verbose,
-        )  # fmt: skip
+            n_negatives=n_negatives,
+            fit_intercept=fit_intercept,
+            sampling=sampling,
+            init=init,
+            n_hard_negatives=n_hard_negatives,
+            **shared,
+        )
         self.method = method
         self.batch_size = batch_size
         self.delta = delta
@@ -106,6 +88,25 @@ verbose
         if self.method == "raman":
             shifted = ShiftedSettings(float(self.delta), float(self.shift))
             rule = rule._replace(settings=shifted)
-        return SgdSettings(
-            rule, self.n_negatives, self.batch_size, seed, sampling=self.sampling
-        )  # fmt: skip
+        return SgdSettings(rule, self.n_negatives, self.batch_size, seed, sampling=self.sampling)
+
+
+class FromZero:
+    """Softmax estimators whose u start at 0, as in the code of the authors of U-max."""
+
+    def _start(self, *args):
+        problem, state, settings = super()._start(*args)
+        state.u[:] = 0.0
+        return problem, state, settings
+
+
+class SampledFromZero(FromZero, SampledSoftmax):
+    """See ``SampledSoftmax``."""
+
+
+class UMaxFromZero(FromZero, SoftmaxUMax):
+    """See ``SoftmaxUMax``."""
+
+
+class ImplicitFromZero(FromZero, ImplicitSoftmaxSGD):
+    """See ``ImplicitSoftmaxSGD``."""

@@ -16,10 +16,9 @@ from asv_bench.softmax.biased_softmax import METHODS, SampledSoftmax
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._checks import check_instances, check_targets
 from sklearn_xc.exceptions import UnseenLabelWarning
-from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.softmax.pairs import pairs_of
 from sklearn_xc.softmax.start import start_at_means
-from sklearn_xc.softmax.training import train
+from sklearn_xc.softmax.training import train_epoch
 from sklearn_xc.solvers.schedule import Schedule
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SoftmaxState
@@ -220,7 +219,7 @@ def _epochs_of(model: Any, X: Any, Y: Any, held_out: _HeldOut, budget: float) ->
     Reading and checking X and y is left out, and so is the measuring itself.
     """
     instances = check_instances(model, X, reset=True)
-    pairs = pairs_of(check_targets(model, Y, X.shape[0]), np.ones(X.shape[0]), False)
+    pairs = pairs_of(check_targets(model, Y, X.shape[0]), np.ones(X.shape[0]))
     n_classes = Y.shape[1]
     problem = SoftmaxProblem(
         instances, pairs.rows, pairs.classes, pairs.weight, n_classes, float(model.alpha)
@@ -228,7 +227,7 @@ def _epochs_of(model: Any, X: Any, Y: Any, held_out: _HeldOut, budget: float) ->
     W = np.zeros((n_classes, X.shape[1]), instances.dtype)
     state = SoftmaxState.at(W, np.full(problem.n_pairs, np.log(n_classes)))
     points: list[dict] = []
-    stop, epoch, measuring, began = StopFlag(), 0, 0.0, process_time()
+    measuring, began = 0.0, process_time()
     if model.init == "means":
         start_at_means(problem, state, 0, model.n_jobs)
         spent = process_time() - began
@@ -236,23 +235,17 @@ def _epochs_of(model: Any, X: Any, Y: Any, held_out: _HeldOut, budget: float) ->
         points.append({"epochs": 0, "cpu_s": spent, "log_loss": loss})
         measuring = process_time() - began - spent
 
-    def monitor(weights: ClassWeights) -> float:
-        nonlocal epoch, measuring
+    settings, schedule = model._settings(problem, 0), Schedule(model.learning_rate, model.decay)
+    for epoch in range(model.max_iter):
+        train_epoch(problem, state, settings, schedule, epoch, None)
         now = process_time()
-        epoch, spent = epoch + 1, now - began - measuring
-        loss = 0.0
-        if epoch in _SHOWN or spent > budget:
-            loss = held_out.of_weights(weights, model)
-            points.append({"epochs": epoch, "cpu_s": spent, "log_loss": loss})
+        spent = now - began - measuring
+        if epoch + 1 in _SHOWN or spent > budget:
+            loss = held_out.of_weights(state.weights, model)
+            points.append({"epochs": epoch + 1, "cpu_s": spent, "log_loss": loss})
         if spent > budget:
-            stop.set()
+            break
         measuring += process_time() - now
-        return loss
-
-    train(
-        problem, state, model._settings(problem, 0), Schedule(model.learning_rate, model.decay),
-        model.max_iter, monitor=monitor, stop=stop,
-    )  # fmt: skip
     return points
 
 

@@ -35,12 +35,10 @@ from asv_bench.softmax.table import (
 )
 from sklearn_xc import SoftmaxUMax
 from sklearn_xc._checks import check_instances
-from sklearn_xc.parallel.interrupt import StopFlag
-from sklearn_xc.softmax.training import train
+from sklearn_xc.softmax.training import train_epoch
 from sklearn_xc.solvers.schedule import Schedule
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SoftmaxState
-from sklearn_xc.weights.class_weights import ClassWeights
 
 #: Table 4 of the paper: seconds of 50 epochs, of implicit steps with one class, of the others with
 #: five.
@@ -130,26 +128,22 @@ def follow(
     )
     state = SoftmaxState.at(np.zeros((n_classes, X.shape[1]), instances.dtype), np.zeros(n))
     points: list[dict[str, Any]] = []
-    epoch, measuring, began = 0, 0.0, process_time()
+    measuring, began = 0.0, process_time()
 
-    def monitor(weights: ClassWeights) -> float:
-        nonlocal epoch, measuring
-        now, epoch = process_time(), epoch + 1
-        if epoch in shown:
+    settings, schedule = model._settings(problem, 0), Schedule(model.learning_rate, model.decay)
+    with contextlib.suppress(FloatingPointError):  # a rate too high
+        for epoch in range(1, epochs + 1):
+            train_epoch(problem, state, settings, schedule, epoch - 1, None)
+            now, weights = process_time(), state.weights
+            if epoch not in shown:
+                continue
             true = mean_log_loss(weights, instances, positions)
             if not np.isfinite(true):
-                raise FloatingPointError("the scores are beyond their range")
+                break
             seen = mean_log_loss(weights, instances, positions, twice=True) if twice else true
             spent = now - began - measuring
             points.append({"epochs": epoch, "cpu_s": spent, "reported": seen, "log_loss": true})
-        measuring += process_time() - now
-        return 0.0
-
-    with contextlib.suppress(FloatingPointError):  # a rate too high
-        train(
-            problem, state, model._settings(problem, 0),
-            Schedule(model.learning_rate, model.decay), epochs, monitor=monitor, stop=StopFlag(),
-        )  # fmt: skip
+            measuring += process_time() - now
     return points
 
 

@@ -2,9 +2,8 @@
 
 Both with their defaults, on at most 3,000 test instances: log-loss, of those whose class has a
 training instance, and calibration error. The log-losses of guessing, log(n_classes), and of the
-class frequencies stand beside; and both measures of the softmax of scores alone, without what the
-fit has learned of held-out instances. A second table tells in bands how often the best class is
-right, beside its mean probability. Precision, and what other settings give, is told by
+class frequencies stand beside. A second table tells in bands how often the best class is right,
+beside its mean probability. Precision, and what other settings give, is told by
 ``python -m asv_bench defaults``.
 """
 
@@ -19,7 +18,6 @@ from sklearn.exceptions import ConvergenceWarning
 from asv_bench.common.report import Column, Report
 from asv_bench.common.sized_sets import CLASS_SETS, load_sized_set, sizes_of
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc.softmax.confidence import Confidence
 
 #: Sets and sizes with more weights than this are left out.
 MOST_WEIGHTS = 2.5e8
@@ -38,8 +36,6 @@ COLUMNS = [
     Column("frequencies", "frequencies", ".2f"),
     Column("guessing", "guessing", ".2f"),
     Column("error", "ECE, %", ".1f"),
-    Column("plain_log_loss", "log-loss of the softmax alone", ".2f"),
-    Column("plain_error", "ECE, %", ".1f"),
 ]
 #: Of the probability of the best class.
 _EDGES = (0.5, 0.8, 0.95, 0.999)
@@ -49,7 +45,6 @@ BANDS = [
     Column("set", "set"),
     Column("size", "size"),
     Column("estimator", "estimator"),
-    Column("of", "probabilities"),
     Column("band", "band"),
     Column("n", "instances", ",d"),
     Column("claimed", "mean probability", ".3f"),
@@ -95,20 +90,9 @@ def measure_probabilities(
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 model.fit(sized.X_train, sized.y_train)
             found = judge(model, X_test, y_test)
-            model._confidence = Confidence()
-            plain = judge(model, X_test, y_test)
             of_set = {"set": name, "size": size, "estimator": estimator.__name__}
-            bands = [
-                {**of_set, "of": kind, **band}
-                for kind, told in (("fitted", found), ("softmax alone", plain))
-                for band in told.pop("bands")
-            ]
-            rows.append(
-                {
-                    **of_set, "n_classes": n_classes, **found, "bands": bands,
-                    "plain_log_loss": plain["log_loss"], "plain_error": plain["error"],
-                }
-            )  # fmt: skip
+            bands = [{**of_set, **band} for band in found.pop("bands")]
+            rows.append({**of_set, "n_classes": n_classes, **found, "bands": bands})
             report.line(f"{name}, {size}, {estimator.__name__}: log-loss {found['log_loss']:.3f}")
     return rows
 

@@ -24,8 +24,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from asv_bench.common.report import Column, Report
-from asv_bench.softmax.biased_softmax import METHODS, SampledSoftmax
-from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
+from asv_bench.softmax.biased_softmax import (
+    METHODS,
+    ImplicitFromZero,
+    SampledFromZero,
+    UMaxFromZero,
+)
+from sklearn_xc import ImplicitSoftmaxSGD
 from sklearn_xc._checks import check_instances
 from sklearn_xc.weights.class_weights import ClassWeights
 
@@ -98,19 +103,19 @@ def methods_of_table(epochs: int, jobs: int) -> dict[str, tuple[str, Any]]:
         "max_iter": epochs, "n_jobs": jobs, "random_state": 0, "fit_intercept": False,
         "early_stopping": False, "tol": 0.0,
     }  # fmt: skip
-    paper: dict[str, Any] = {"init": "zero", "u_init": "zero"}
+    paper: dict[str, Any] = {"init": "zero"}
     uniform: dict[str, Any] = {**paper, "sampling": "uniform", "n_hard_negatives": 0}
     models: dict[str, tuple[str, Any]] = {
         method: (
             f"{METHODS[method]} (100, 5)",
-            SampledSoftmax(method, batch_size=100, **paper, **common),
+            SampledFromZero(method, batch_size=100, **paper, **common),
         )
         for method in TWICE
     }
-    models["vanilla"] = ("vanilla (1, 5)", SampledSoftmax("vanilla", **paper, **common))
-    models["umax"] = ("U-max (1, 5)", SoftmaxUMax(n_negatives=5, **uniform, **common))
+    models["vanilla"] = ("vanilla (1, 5)", SampledFromZero("vanilla", **paper, **common))
+    models["umax"] = ("U-max (1, 5)", UMaxFromZero(n_negatives=5, **uniform, **common))
     models["implicit"] = (
-        "implicit (1, 1)", ImplicitSoftmaxSGD(n_negatives=1, **uniform, **common),
+        "implicit (1, 1)", ImplicitFromZero(n_negatives=1, **uniform, **common),
     )  # fmt: skip
     models["ours"] = (
         "implicit (1, 2), from means, by frequency",

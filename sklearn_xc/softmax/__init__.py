@@ -2,20 +2,13 @@
 
 ::
 
-    SoftmaxUMax  ImplicitSoftmaxSGD    umax.py, implicit.py: what is each one's own
+    SoftmaxUMax  ImplicitSoftmaxSGD    umax.py, implicit.py: the step
             |
-    SoftmaxClassifier                  classifier.py: fit, partial_fit, fitted state
-            |-- _parameters.py         common parameters and their documentation
+    SoftmaxClassifier                  classifier.py: parameters, their documentation, fit
             |-- _model.py              probabilities, scores, best classes
-            |-- _inputs.py             weights and ids of instances checked, some held out
-            |-- _memory.py             what a fit holds at its peak
-            |-- pairs.py               y as (instance, class) pairs, and their u
+            |-- pairs.py               y as (instance, class) pairs; those held out
             |-- start.py               class means
-            |-- _epochs.py             the learning rate, a fit's epochs or one pass, warnings
-            |     |-- search.py        learning_rate="auto"
-            |     |-- judge.py         what held-out instances say
-            |     |-- training.py      epochs: averaging, early stopping, the report
-            |-- confidence.py          from scores to probabilities: how sure of the best class
+            |-- training.py            epochs, the search for a rate and a number of epochs
             |
     solvers/softmax_sgd.py             one epoch
 """

@@ -1,4 +1,4 @@
-"""What a fitted softmax model answers."""
+"""Predictions of a fitted softmax model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,10 @@ from sklearn_xc._data import CsrRows
 from sklearn_xc._declared_state import Array, Number, Record, declares
 from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
-from sklearn_xc.softmax.confidence import Confidence, SureWeights
+from sklearn_xc.kernels.prediction.class_scores import log_normalisers
+from sklearn_xc.softmax.pairs import log_frequencies
+from sklearn_xc.solvers.softmax_sgd import SoftmaxState
+from sklearn_xc.weights.class_weights import ClassWeights
 
 
 @declares(
@@ -23,16 +26,7 @@ from sklearn_xc.softmax.confidence import Confidence, SureWeights
     intercept_=Array("real", "labels"),
     _prior=Array("float64", "labels", optional=True),
     _frequencies=Record("LabelFrequencies"),
-    _confidence=Record("Confidence"),
-    _labelled=Array("float64", 2),
-    _iterate=Array("float", "labels", "features", optional=True),
-    _iterate_intercept=Array("float64", "labels", optional=True),
-    _average=Record("Average", optional=True),
-    _normalisers=Record("Normalisers"),
-    _population=Record("Population", optional=True),
-    _next_sample_id=Number("int", least=0),
-    _epochs_done=Number(least=0),
-    _n_epochs=Number("int", least=0),
+    _labels_per_row=Number(),
 )
 class SoftmaxModel(XCClassifier):
     """Probabilities, scores and best classes of dense weights."""
@@ -40,10 +34,18 @@ class SoftmaxModel(XCClassifier):
     classes_: np.ndarray
     coef_: np.ndarray
     intercept_: np.ndarray
-    _frequencies: LabelFrequencies  # among the pairs of all calls
+    _frequencies: LabelFrequencies  # of the training pairs
     _prior: np.ndarray | None  # scores of an instance without features
-    _labelled: np.ndarray  # summed weights of pairs, and of instances that have one
-    _confidence: Confidence = Confidence()  # which no instances held out have said more of
+    _labels_per_row: float  # mean, over rows that have any
+
+    def _keep_weights(self, state: SoftmaxState, frequencies: LabelFrequencies) -> None:
+        """Set the attributes that predictions need."""
+        self.coef_, self.intercept_ = state.V, state.intercept.astype(state.V.dtype)
+        self._frequencies = frequencies
+        self._prior = log_frequencies(frequencies.of_blank()) if self.fit_intercept else None
+
+    def _find_unseen(self) -> np.ndarray:
+        return np.flatnonzero(self._frequencies.counts == 0)
 
     @reads_one_state
     def predict_proba(self, X: Any) -> Any:
@@ -64,9 +66,8 @@ class SoftmaxModel(XCClassifier):
 
         Notes
         -----
-        Scores are divided by ``temperature_`` before the softmax. Then ``best_map_`` is applied to
-        the probability of the best class, and the others share the rest in the same proportions.
-        The order of the classes does not change.
+        The best class may be right less often than its probability says. Probabilities calibrated
+        on held-out instances are those of :class:`~sklearn_xc.TopKCalibrator`.
 
         Examples
         --------
@@ -108,35 +109,29 @@ class SoftmaxModel(XCClassifier):
 
     def _log_proba_of(self, scores: np.ndarray) -> np.ndarray:
         """Turn scores of all classes into log-probabilities, in place."""
-        self._confidence.log_proba(scores, self._weights())
+        unseen = self._unseen_labels
+        if unseen.size < scores.shape[1]:
+            scores[:, unseen] = -np.inf
+        normalisers = np.empty(len(scores))
+        log_normalisers(scores, normalisers)
+        scores -= normalisers[:, None].astype(scores.dtype)
         return scores
 
     def _topk_log_proba(self, instances: CsrRows, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best classes of each instance, and their log-probabilities."""
         weights = self._weights()
-        return weights.topk_log_proba(instances, k, self._confidence, self.n_jobs)
+        labels, scores = weights.topk(instances, k, self.n_jobs)
+        normalisers = weights.log_normalisers(instances, self.n_jobs)
+        is_unseen = np.isin(labels, self._unseen_labels)
+        log_proba = scores - normalisers[:, None].astype(scores.dtype)
+        return labels, np.where(is_unseen, -np.inf, log_proba)
 
-    @property
-    def temperature_(self) -> float:
-        """Temperature that divides scores for probabilities; 1 if no instances were held out."""
-        return self._fitted_confidence("temperature_").temperature
-
-    @property
-    def best_map_(self) -> np.ndarray:
-        """Numbers a, b, c of the map of the best class, float64 (3,); (1, 1, 0) is no change."""
-        return np.array(self._fitted_confidence("best_map_").best)
-
-    def _fitted_confidence(self, name: str) -> Confidence:
-        if not hasattr(self, "coef_"):
-            raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.")
-        return self._confidence
-
-    def _weights(self) -> SureWeights:
-        return SureWeights(self.coef_, None, self.intercept_, self._prior, self._unseen_labels)
+    def _weights(self) -> ClassWeights:
+        return ClassWeights(self.coef_, None, self.intercept_, self._prior, self._unseen_labels)
 
     @contextmanager
     def _in_range(self, X: CsrRows) -> Iterator[None]:
-        """Turn what is beyond the range of floats within the body into a ValueError on X."""
+        """Turn a FloatingPointError within the body into a ValueError about X."""
         try:
             yield
         except FloatingPointError as error:
@@ -192,9 +187,8 @@ class SoftmaxModel(XCClassifier):
         return self._weights().scores(instances, self.n_jobs, self._allowed_bytes(), name)
 
     def _log_threshold(self) -> float:
-        """Return half the probability of a label among as many as a row has, in the logarithm."""
-        pairs, instances = self._labelled
-        return float(np.log(0.5 * instances / pairs))
+        """Return log(1 / (2 m)) for m labels per row: half the probability of one of m labels."""
+        return float(np.log(0.5 / self._labels_per_row))
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False).without_zeros()

@@ -1,86 +1,262 @@
-"""Fit and partial fit of both softmax estimators: all but the step."""
+"""Parameters and training of both softmax estimators: all but the step."""
 
+import inspect
+import math
+import re
+import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from sklearn_xc._blank_rows import LabelFrequencies
 from sklearn_xc._checks import check_further_targets, check_instances, check_targets
-from sklearn_xc._data import CsrRows, Targets
+from sklearn_xc._data import CsrRows
 from sklearn_xc._seeds import draw_seed
-from sklearn_xc._sklearn import fit_context
+from sklearn_xc._sklearn import Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart, sharing
+from sklearn_xc.exceptions import ConvergenceWarning
+from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.progress import Fit
-from sklearn_xc.softmax._epochs import (
-    diverged,
-    find_rate,
-    run_again,
-    run_fit,
-    run_pass,
-    warn_of_fit,
-    went_astray,
-)
-from sklearn_xc.softmax._inputs import check_pairs, check_sample_ids, hold_out, stops_early
-from sklearn_xc.softmax._memory import besides_weights, require_weights
-from sklearn_xc.softmax._parameters import SoftmaxParameters
-from sklearn_xc.softmax.confidence import Confidence, learn_confidence
-from sklearn_xc.softmax.judge import judged_by_rank
+from sklearn_xc.softmax._model import SoftmaxModel
 from sklearn_xc.softmax.pairs import (
-    Normalisers,
     Pairs,
+    are_ranked,
+    check_pairs,
     exact_normalisers,
+    first_instances,
+    hold_out,
+    joined_frequencies,
     label_frequencies,
     log_frequencies,
     merge_equal,
-    summed_weights,
 )
-from sklearn_xc.softmax.search import Trial
 from sklearn_xc.softmax.start import start_at_means
-from sklearn_xc.softmax.training import Average, History
-from sklearn_xc.solvers.softmax_problem import Population, SoftmaxProblem
+from sklearn_xc.softmax.training import Trial, ValidationLoss, find_rate, train_epoch
+from sklearn_xc.solvers.schedule import Schedule
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, require_finite
-from sklearn_xc.weights.class_weights import ClassWeights
+from sklearn_xc.weights.class_weights import ClassWeights, scores_bytes
 
 #: Hard negatives of a step with ``n_hard_negatives="auto"``.
 _HARD = 5
+#: Columns of ``fit_report_``.
+_REPORT = ("loss", "log_loss", "learning_rate", "seconds")
+#: Training pairs whose log-loss is reported without early stopping.
+_MONITORED = 256
+#: Held-out instances that are scored after each epoch: about so many scores, and the least number.
+_SCORES, _LEAST_VALIDATED = 2**24, 512
+#: Trainings at a tenth of the rate each, where the one before has failed.
+_ATTEMPTS = 4
+#: Bytes of a fit for each row, pair and class: hashes, orders, u, counts.
+_PER_ROW, _PER_PAIR, _PER_CLASS = 64, 200, 200
+_MEMORY_ADVICE = (
+    "Hash the features into fewer (HashingVectorizer, FeatureHasher), select some (SelectKBest, "
+    "min_df), pass X as float32, or leave rare classes out."
+)
 
 
-class SoftmaxClassifier(SoftmaxParameters):
-    """Fit and partial fit of a linear softmax model trained by sampled classes.
+class SoftmaxClassifier(SoftmaxModel):
+    """Linear softmax model trained by sampled classes; a subclass defines ``_settings``.
 
-    A subclass defines ``_settings(problem, seed)``.
+    Its parameters, attributes and notes are those of the subclasses too: a subclass names the
+    parameters of its own in ``__init__(self, alpha=0.0, *, ..., **shared)``, and its docstring has
+    ``{parameters}``, ``{attributes}`` and ``{notes}`` in place of these texts.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+        Whether to train intercepts b, without a ridge, starting from the log frequencies of the
+        classes. An instance without features then has these frequencies as its probabilities.
+    sampling : {"frequency", "uniform"}, default="frequency"
+        How classes are sampled: in proportion to their frequency, except for a fifth of the draws,
+        which are uniform; or all uniformly. Either way, each class is weighted by the inverse of
+        its probability, so that gradients are unbiased.
+    init : {"means", "zero"}, default="means"
+        Where ``fit`` starts: at the shrunken means of the instances of each class, times the factor
+        that best suits instances left out of the means; or at zero.
+    learning_rate : float or "auto", default="auto"
+        In units of 1 / n. "auto" climbs over powers of ten: it starts at the one nearest to the
+        inverse of the mean squared norm of the instances, times the batch size, and moves on while
+        a neighbour is better, up to a factor of 10,000; without hard negatives, it ends with a
+        trial half a power away. Each trial is judged by held-out instances (see `early_stopping`).
+        Together, the trials cost about 20 to 60 epochs.
+    decay : float or "1/t", default=0.9
+        Factor on the learning rate after each epoch, or "1/t" for learning_rate / (1 + epochs).
+    max_iter : int, default=50
+        Number of epochs; with early stopping, the maximum.
+    early_stopping : bool or "auto", default="auto"
+        Whether to find the number of epochs on held-out instances: training without them stops when
+        their loss has not fallen by `tol` for 3 epochs, and the model is then trained from the
+        start on all instances, for the best number of epochs. The loss is the log-loss; if
+        instances have several labels, of at most 2,048, it is one minus the mean reciprocal rank of
+        the best of an instance's labels, plus a hundredth of the log-loss. "auto" does so if
+        `learning_rate` is "auto", and otherwise runs `max_iter` epochs.
+    validation_fraction : float or "auto", default="auto"
+        Share of the distinct instances to hold out, each with all of its labels. Labels that no
+        other instance has do not count. "auto" is a tenth; where ranks decide, at least 256
+        instances, but at most a third.
+    tol : float, default=1e-3
+        See `early_stopping`.
+    label_names : array-like of shape (n_labels,), default=None
+        Names of the columns of an indicator y, strings or integers, which become ``classes_``. None
+        takes the column names of a data frame, otherwise the column numbers.
+    top_k : int, default=100
+        After a fit to a sparse y, how many of the best labels predict, decision_function and
+        predict_proba consider.
+    warm_start : bool, default=False
+        Whether ``fit`` starts from the current weights.
+    max_memory : int or str, default=None
+        Limit, in bytes or as a string such as "8GB", on the memory that a fit may take, the model
+        included; also on each dense answer. None allows all memory of the machine.
+    n_jobs : int, default=None
+        Number of threads for evaluation, searches for hard negatives, prediction and the steps of
+        mini-batches. Single steps are taken one after another. The model is bit-for-bit the same
+        for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the order of the instances and the sampled classes.
+    verbose : int, default=0
+        If not 0, print progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels after a 1-D y, otherwise the names or numbers of the columns.
+    coef_ : ndarray of shape (n_classes, n_features)
+        Weights; two rows for two classes.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts; two for two classes; zeros without `fit_intercept`.
+    learning_rate_ : float
+        Given, or found, in units of 1 / n.
+    fit_report_ : dict of str to ndarray of float64 of shape (n_iter,)
+        One entry per epoch; ``pandas.DataFrame(clf.fit_report_)`` shows it. `loss` is the mean over
+        the steps of the sampled double sum, minus 1: unbiased, noisy, and on average at least the
+        training log-loss. `log_loss` is the exact mean log-loss afterwards: of held-out instances
+        after as many epochs without them or, without early stopping, of 256 training instances.
+        `learning_rate` is the rate at the beginning of the epoch, in units of 1 / n. `seconds` is
+        wall time, without the time for `log_loss`.
+    n_iter_ : int
+        Number of epochs.
+    label_counts_ : ndarray of int64 of shape (n_classes,)
+        Instances of each class.
+    n_samples_fit_ : int
+        Number of instances.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    An intercept is the weight of a constant feature whose value is the root mean square of X over
+    the features that occur, so that its steps are like those of other features. An instance without
+    any feature that occurred in training scores the logarithms of the class frequencies. Memory:
+    the weights, n_classes x n_features values, once more for trials, and O(n). Equal instances of
+    one class share their u.
     """
 
     #: The end of the message on a learning rate at which training diverges.
     _diverging_advice = "."
 
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "n_negatives": [Interval(Integral, 1, None, closed="left")],
+        "n_hard_negatives": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "fit_intercept": ["boolean"],
+        "sampling": [StrOptions({"uniform", "frequency"})],
+        "init": [StrOptions({"means", "zero"})],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "decay": [Interval(Real, 0, 1, closed="right"), StrOptions({"1/t"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "early_stopping": ["boolean", StrOptions({"auto"})],
+        "validation_fraction": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "label_names": ["array-like", None],
+        "top_k": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
     intercept_: np.ndarray
-    label_counts_: np.ndarray
+    learning_rate_: float
     fit_report_: dict[str, np.ndarray]
-    n_samples_fit_: int
     n_iter_: int
-    _iterate: np.ndarray | None  # what epochs move, where coef_ is its average
-    _iterate_intercept: np.ndarray
-    _intercept_rate: float  # what steps of intercepts are multiplied by
-    _average: Average | None
-    _normalisers: Normalisers
-    _population: Population | None
-    _next_sample_id: int  # of the next instance without one
-    _epochs_done: float  # in the schedule of learning rates
-    _n_epochs: int  # for the random numbers
+
+    def __init__(
+        self,
+        alpha=0.0,
+        *,
+        n_negatives=5,
+        n_hard_negatives="auto",
+        fit_intercept=True,
+        sampling="frequency",
+        init="means",
+        learning_rate="auto",
+        decay=0.9,
+        max_iter=50,
+        early_stopping="auto",
+        validation_fraction="auto",
+        tol=1e-3,
+        label_names=None,
+        top_k=100,
+        warm_start=False,
+        max_memory=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.alpha = alpha
+        self.n_negatives = n_negatives
+        self.n_hard_negatives = n_hard_negatives
+        self.fit_intercept = fit_intercept
+        self.sampling = sampling
+        self.init = init
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.max_iter = max_iter
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.tol = tol
+        self.label_names = label_names
+        self.top_k = top_k
+        self.warm_start = warm_start
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Add the shared parameters to the signature, and their texts to the docstring."""
+        super().__init_subclass__(**kwargs)
+        own = dict(inspect.signature(cls.__init__).parameters)
+        if own.pop("shared", None) is not None:
+            shared = inspect.signature(SoftmaxClassifier.__init__).parameters.values()
+            further = [p.replace(kind=p.KEYWORD_ONLY) for p in shared if p.name not in own]
+            signature = inspect.Signature([*own.values(), *further])
+            cls.__init__.__signature__ = signature  # type: ignore[attr-defined]
+        if cls.__doc__ and SoftmaxClassifier.__doc__:  # not under python -OO
+            texts = re.split(r"\n *\w+\n *-+\n", inspect.cleandoc(SoftmaxClassifier.__doc__))
+            for name, text in zip(("parameters", "attributes", "notes"), texts[1:], strict=True):
+                indented = "\n    ".join(text.strip().splitlines()).replace("\n    \n", "\n\n")
+                cls.__doc__ = cls.__doc__.replace(f"{{{name}}}", indented)
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
-        """Return how to step: all that tells one estimator from another."""
+        """Return the settings of the steps, except for intercepts."""
         raise NotImplementedError  # this class is not an estimator by itself
 
     def _n_hard(self) -> int:
-        """Return how many hard negatives a single step takes."""
+        """Return the number of hard negatives of a single step."""
         return _HARD if self.n_hard_negatives == "auto" else int(self.n_hard_negatives)
 
-    def _all_settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
-        rate = self._intercept_rate if self.fit_intercept else 0.0
-        return replace(self._settings(problem, seed), intercept_rate=rate)
+    @property
+    def _stops_early(self) -> bool:
+        if self.early_stopping == "auto":
+            return bool(self.learning_rate == "auto")
+        return bool(self.early_stopping)
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -93,8 +269,8 @@ class SoftmaxClassifier(SoftmaxParameters):
             Instances. float32 and float64 are kept; other dtypes become float64. A dense X is read
             as a sparse one.
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
-            One class per instance, or a binary indicator, dense or sparse; rows without labels are
-            skipped.
+            One class per instance, or a binary indicator, dense or sparse, each of whose labels is
+            an observation; rows without labels are skipped.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances. A weight of 2 is a repeated row, a weight of 0 a missing one.
 
@@ -120,430 +296,250 @@ class SoftmaxClassifier(SoftmaxParameters):
         Notes
         -----
         With early stopping or an "auto" rate, some instances are first held out of trials; then
-        the model is trained on all. If it then fits the held-out instances less well than the
-        trial did, training is repeated at a tenth of the rate found. A warm start continues from
-        weights that may have been trained on the held-out instances: give it a `learning_rate`.
-
-        Early stopping also learns from the held-out instances how confident the model may be:
-        ``temperature_`` and ``best_map_``, which change probabilities but not scores. A warm start
-        and ``partial_fit`` leave both as they are.
+        the model is trained on all. A warm start continues from weights that may have been trained
+        on the held-out instances: give it a `learning_rate`.
 
         The model depends neither on the order of the rows nor on `n_jobs`.
         """
         is_warm = self.warm_start and hasattr(self, "coef_")
         instances = check_instances(self, X, reset=not is_warm).without_zeros()
-        targets = self._check_targets(y, instances.shape[0], None, is_warm)
+        check_y = check_further_targets if is_warm else check_targets
+        targets = check_y(self, y, instances.shape[0])
         weight, pairs = check_pairs(self, targets, instances.shape[0], sample_weight)
+        n_classes = len(targets.classes)
+        n_copies = 1 + self._is_searched
+        self._require_memory(X, instances, len(pairs.rows), n_classes, n_copies)
+        merged = merge_equal(instances, pairs)
+        frequencies = self._count(instances, merged, n_classes, is_warm)
+
+        def keep(model: Any, state: SoftmaxState, report: list[tuple[float, ...]]) -> None:
+            """Set the fitted attributes of a model."""
+            model._keep_targets(targets)
+            model._keep_weights(state, frequencies)
+            model._count_instances(targets, weight)
+            labelled = weight[np.unique(pairs.rows)]
+            model._labels_per_row = math.fsum(pairs.weight) / math.fsum(labelled)
+            columns = map(np.array, zip(*report, strict=True))
+            model.fit_report_ = dict(zip(_REPORT, columns, strict=True))
+            model.n_iter_ = len(report)
+
+        fit = Fit(self, X, y, sample_weight, n_stages=n_copies)
         seed = draw_seed(self.random_state)
-        found = self._train(instances, targets, weight, pairs, is_warm, seed, (X, y, sample_weight))
-        warn_of_fit(self, found, stacklevel=4)
+        start = partial(self._start, instances, n_classes, seed, is_warm)
+        kept, loss = merged, None
+        if self._is_searched:
+            by_rank = are_ranked(pairs, n_classes)
+            kept, held_out = hold_out(self, merged, n_classes, seed, by_rank)
+            validated = first_instances(held_out, max(_LEAST_VALIDATED, _SCORES // n_classes))
+            loss = ValidationLoss(instances, validated, by_rank, self.n_jobs)
+        state, report, is_last_rate = self._train(start, merged, kept, loss, fit, keep)
+        keep(self, state, report)
+        fit.end()
+        self._warn_of_convergence(is_last_rate)
         self._warn_of_unseen()
         return self
 
-    @fit_context(prefer_skip_nested_validation=True)
-    @built_apart
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
-        sample_weight: Any = None,
-        sample_ids: Any = None,
-    ) -> "SoftmaxClassifier":
-        """Train for one pass over some instances.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_features)
-            Instances.
-        y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
-            As in ``fit``.
-        classes : array-like of shape (n_classes,), default=None
-            All classes, for the first call with a 1-D y; None takes those in y.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the instances.
-        sample_ids : array-like of int of shape (n,), default=None
-            Identifies the instances: distinct numbers from 0 on; after ``fit``, the numbers of its
-            rows. An instance that is passed again under its number keeps its u, the running
-            estimate of its log-loss in ``u_``. None treats all instances as new, even those of
-            ``fit``.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If the classes, features or container of y differ from those of the first call, or if
-            the pass diverges.
-        MemoryBudgetError
-            If the weights do not fit into memory twice; raised before anything is allocated.
-
-        Notes
-        -----
-        The pass works on a copy of the weights, which takes effect at the end: an error or an
-        interrupt leaves the model as it was, and other threads may predict meanwhile. A new u
-        starts at its exact optimum for the weights, which takes one pass over all classes; with
-        hard negatives, every u does, because they are searched for in each call. Both take time
-        that does not depend on the number of instances, so pass thousands of instances at once
-        rather than a few. The learning rate falls with the number of passes over all pairs seen so
-        far; "auto" searches on the instances of the first call, some of which judge the trials.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_digits
-        >>> from sklearn_xc import ImplicitSoftmaxSGD
-        >>> X, y = load_digits(return_X_y=True)
-        >>> clf = ImplicitSoftmaxSGD(learning_rate=1.0, random_state=0)
-        >>> for first in range(0, 1500, 500):
-        ...     rows = slice(first, first + 500)
-        ...     clf = clf.partial_fit(X[rows] / 16, y[rows], classes=range(10))
-        >>> bool(clf.score(X[1500:] / 16, y[1500:]) > 0.8)
-        True
-        """
-        is_first = not hasattr(self, "coef_")
-        instances = check_instances(self, X, reset=is_first).without_zeros()
-        targets = self._check_targets(y, instances.shape[0], classes, not is_first)
-        weight, pairs = check_pairs(self, targets, instances.shape[0], sample_weight)
-        n_classes = len(targets.classes)
-        next_number = getattr(self, "_next_sample_id", 0)
-        numbers = check_sample_ids(self, sample_ids, instances.shape[0], n_classes, next_number)
-        if is_first:
-            self._keep_first(targets)
-        besides = besides_weights(instances, X, len(pairs.rows), n_classes, self.n_jobs)
-        W, average = self._further_weights(instances, targets, is_first, besides)
-        is_late = self._frequencies.counts == 0
-        keys = np.column_stack([numbers[pairs.rows], pairs.classes]).astype(np.int64)
-        is_new = self._normalisers.find(keys, n_classes) < 0
-        further = label_frequencies(instances, pairs.take(is_new), n_classes)
-        b = self._further_intercept(further, is_first)
-        if average is not None and average.intercept is not None:
-            average.intercept[is_late] = b[is_late]
-        with self._in_range(instances):
-            problem = self._problem(instances, pairs, n_classes)
-            weights = ClassWeights(W, intercept=b)
-            u = self._first_u(self._normalisers, keys, weights, instances, pairs)
-        problem = self._enlarge(problem, is_new)
-        if is_first:
-            self._intercept_rate = problem.mean_square()
-        settings = self._all_settings(problem, draw_seed(self.random_state))
-        state = SoftmaxState.at(W, u, b)
-        if is_first or self.learning_rate != "auto":
-            self.learning_rate_ = self._rate_of_pass(problem, state, settings)
-        W, b, history = run_pass(
-            self, problem, state, settings, average, self._epochs_done, self._n_epochs
-        )
-        self._keep_weights(W, b, state, average)
-        self._normalisers = self._normalisers.updated(keys, state.u, n_classes)
-        self._population = problem.population
-        self._next_sample_id = max(self._next_sample_id, int(numbers.max()) + 1)
-        self._epochs_done += int(problem.visits.sum()) / problem.population.n
-        self._n_epochs += 1
-        self._count_instances(targets, weight, is_further=True)
-        self._labelled = self._labelled + summed_weights(pairs, weight)
-        self.fit_report_ = history.report(self.fit_report_)
-        self.n_iter_ = len(self.fit_report_["loss"])
-        return self
-
-    # What a fit is made of
+    @property
+    def _is_searched(self) -> bool:
+        """Whether held-out instances decide on the learning rate or the number of epochs."""
+        return self._stops_early or self.learning_rate == "auto"
 
     def _train(
         self,
-        instances: CsrRows,
-        targets: Targets,
-        weight: np.ndarray,
+        start: Callable[..., tuple[SoftmaxProblem, SoftmaxState, SgdSettings]],
         pairs: Pairs,
-        is_warm: bool,
-        seed: int,
-        given: tuple[Any, Any, Any],
-    ) -> Trial | None:
-        """Set the fitted attributes; return the trial that said how many epochs to run.
+        kept: Pairs,
+        loss: ValidationLoss | None,
+        fit: Fit,
+        keep: Callable[..., None],
+    ) -> tuple[SoftmaxState, list[tuple[float, ...]], bool]:
+        """Find the rate and the number of epochs on the kept pairs, then train on all.
 
-        Callbacks are told of the X, y and weights that were `given`.
+        U-max may take a step that is far too long, because a rare class was drawn by chance. So if
+        a search found the rate, and held-out instances, trained on now, are fitted less well than
+        in the trial, all is repeated at a tenth of the rate.
+
+        Returns
+        -------
+        state : SoftmaxState
+            The trained model.
+        report : list of tuple
+            Rows of ``fit_report_``.
+        is_last_rate : bool
+            Whether the rate is the last that the search tried.
         """
-        shape = len(targets.classes), instances.shape[1]
-        index = np.column_stack([pairs.rows, pairs.classes]).astype(np.int64)
-        merged, place = merge_equal(instances, pairs)
-        first = np.unique(place, return_index=True)[1]
-        old = self._normalisers if is_warm else Normalisers.none()
-        n_classes = len(targets.classes)
-        by_rank = judged_by_rank(pairs, n_classes)
-        kept, held_out = hold_out(self, merged, seed, n_classes, by_rank)
-        in_trials = stops_early(self) or self.learning_rate == "auto"
-        copies = 1 + bool(self.average) + in_trials
-        n_learned = 0 if held_out is None or is_warm else len(held_out.rows)
-        besides = besides_weights(
-            instances, given[0], len(pairs.rows), n_classes, self.n_jobs, n_learned
-        )
-        require_weights(self, shape, instances.dtype, copies, "average, trials", besides)
-        first_b = self._first_intercept(label_frequencies(instances, merged, n_classes), is_warm)
-        first_epoch = self._n_epochs if is_warm else 0
-
-        def start(chosen: np.ndarray) -> tuple[SoftmaxProblem, SoftmaxState, SgdSettings]:
-            """Return all that training some of the pairs needs; the others have no part in it."""
-            W, b, own = self._first_weights(shape, instances, is_warm), first_b, merged.take(chosen)
-            if self.fit_intercept and not is_warm:
-                b = log_frequencies(label_frequencies(instances, own, n_classes).counts)
-            with self._in_range(instances):
-                weights = ClassWeights(W, intercept=b)
-                u = self._first_u(old, index[first[chosen]], weights, instances, own)
-                problem = self._problem(instances, own, n_classes)
-                state = SoftmaxState.at(W, u, b)
-                if self.init == "means" and not is_warm:
-                    start_at_means(problem, state, seed, self.n_jobs)
-                    state.fold()  # as a warm start finds it
-                    if self.u_init == "zero":
-                        state.u[:] = 0.0
-            self._intercept_rate = problem.mean_square()
-            return problem, state, self._all_settings(problem, seed)
-
-        def keep(
-            model: SoftmaxClassifier, state: SoftmaxState, average: Average | None, history: History
-        ) -> None:
-            """Set the attributes of a model fitted so far."""
-            W, b = state.V, state.intercept
-            if average is not None and average.mean is not None and average.intercept is not None:
-                W, b = average.mean, average.intercept
-            model._keep_targets(targets)
-            model._keep_weights(W, b, state, average)
-            model._normalisers = Normalisers.none().updated(index, state.u[place], n_classes)
-            model._population = problem.population
-            model._next_sample_id = instances.shape[0]
-            model._count_instances(targets, weight)
-            model._labelled = summed_weights(pairs, weight)
-            model.fit_report_ = history.report()
-            model.n_iter_ = len(history.loss)
-            model._epochs_done = float(model.n_iter_)
-            model._n_epochs = first_epoch + model.n_iter_
-
-        def model_now(history: History) -> dict[str, Any]:
-            """Return the attributes of a model whose training had ended now, in copies."""
-            model, now = sharing(self, dict(vars(self))), state.copy_of(np.arange(len(state.u)))
-            now.fold()
-            keep(model, now, None if average is None else average.copy(), history)
-            return vars(model)
-
-        fit = Fit(self, *given, n_stages=1 if held_out is None else 2)
-        stops, found = stops_early(self), None
-        if not is_warm:
-            self._confidence = Confidence()
-        rate = 0.0 if self.learning_rate == "auto" else float(self.learning_rate)
-        retries = (True, True, True, False) if stops and not rate else (False,)
-        for may_retry in retries:
-            if held_out is not None:
-                begun = start(kept)
-                trial = find_rate(
-                    self, *begun, held_out, fit, first_epoch, stops=stops, by_rank=by_rank,
-                    rate=rate or None,
-                )  # fmt: skip
-                rate, found = trial.rate, trial if stops else None
-                if stops and not is_warm:
-                    self._confidence = self._learn_confidence(merged, kept, *begun, trial)
-                del begun
+        n_epochs, found, is_last_rate = self.max_iter, None, False
+        rate = None if self.learning_rate == "auto" else float(self.learning_rate)
+        may_repeat = self._stops_early and rate is None
+        for attempt in range(_ATTEMPTS):
+            if loss is not None:
+                found, is_last_rate = self._find_rate(start(kept), loss, rate, fit)
+                rate = found.rate
+                n_epochs = found.n_epochs if self._stops_early else self.max_iter
+            problem, state, settings = start(pairs)
             self.learning_rate_ = rate
-            problem, state, settings = start(np.arange(len(merged.rows)))
-            average = Average() if self.average else None
-            try:
-                W, b, history, was_stopped = run_fit(
-                    self, problem, state, settings, found, first_epoch, average, fit, model_now
-                )
-                weights = ClassWeights(W, intercept=b)
-                if (
-                    was_stopped
-                    or not may_retry
-                    or not went_astray(self, instances, weights, found, held_out, by_rank)
-                ):
-                    break
-            except FloatingPointError as error:
-                if not may_retry:
-                    raise diverged(self, f"learning_rate={rate:g}") from error
+            known = found.log_losses if found is not None and self._stops_early else None
+            report = self._run_epochs(problem, state, settings, n_epochs, known, fit, keep)
+            was_stopped = 0 < len(report) < n_epochs
+            if was_stopped or not may_repeat or attempt == _ATTEMPTS - 1:
+                break
+            if report and loss(state.weights)[0] <= found.loss + self.tol:
+                break
             rate *= 0.1
             fit.expect(2)
-        keep(self, state, average, history)
-        fit.end()
-        return found
+        if not report:
+            raise self._diverged(f"learning_rate={rate:g}")
+        return state, report, is_last_rate
 
-    def _learn_confidence(
-        self,
-        pairs: Pairs,
-        kept: np.ndarray,
-        problem: SoftmaxProblem,
-        start: SoftmaxState,
-        settings: SgdSettings,
-        trial: Trial,
-    ) -> Confidence:
-        """Return what the pairs that were not kept say of a model trained on the others."""
-        is_held = np.ones(len(pairs.rows), bool)
-        is_held[kept] = False
-        if not is_held.any():  # so few that trials were judged on what they were trained on
-            return Confidence()
-        W, b = run_again(self, problem, start, settings, trial, 0)
-        unseen = np.ones(problem.n_classes, bool)
-        unseen[pairs.classes[kept]] = False
-        weights = ClassWeights(W, intercept=b, unseen=np.flatnonzero(unseen))
-        with self._in_range(problem.instances):
-            return learn_confidence(weights, problem.instances, pairs.take(is_held), self.n_jobs)
-
-    def _rate_of_pass(
-        self, problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings
-    ) -> float:
-        """Return the learning rate of partial fits, from the pairs of the first."""
-        if self.learning_rate != "auto":
-            return float(self.learning_rate)
-        pairs = Pairs(problem.rows, problem.classes, problem.weight)
-        merged, place = merge_equal(problem.instances, pairs)
-        first = np.unique(place, return_index=True)[1]
-        by_rank = judged_by_rank(pairs, problem.n_classes)
-        kept, held_out = hold_out(self, merged, settings.seed, problem.n_classes, by_rank)
-        assert held_out is not None
-        part = self._problem(problem.instances, merged.take(kept), problem.n_classes)
-        trial = find_rate(
-            self, part, state.copy_of(first[kept]), settings, held_out, Fit.untold(self),
-            by_rank=by_rank,
-        )  # fmt: skip
-        return trial.rate
-
-    def _check_targets(self, y: Any, n: int, classes: Any, is_known: bool) -> Targets:
-        if not is_known:
-            return check_targets(self, y, n, classes)
-        return check_further_targets(self, y, n, classes)
-
-    def _first_u(
-        self,
-        known: Normalisers,
-        keys: np.ndarray,
-        weights: ClassWeights,
-        instances: CsrRows,
-        pairs: Pairs,
-    ) -> np.ndarray:
-        """Return the u that pairs start with: as it was, or for new ones as `u_init` says."""
-        if self.u_init == "zero":
-            return known.of_pairs(keys, len(weights.coef))
-        return known.of_pairs(
-            keys, len(weights.coef), lambda new: exact_normalisers(
-                weights, instances, pairs.take(new), self.n_jobs
-            ),
-        )  # fmt: skip
-
-    def _first_weights(
-        self, shape: tuple[int, int], instances: CsrRows, is_warm: bool
-    ) -> np.ndarray:
-        """Return the weights that a fit starts from, in an array of its own."""
-        if not is_warm:
-            return np.zeros(shape, instances.dtype)
-        with np.errstate(over="ignore"):
-            W = self._last_weights().astype(instances.dtype)
+    def _start(
+        self, instances: CsrRows, n_classes: int, seed: int, is_warm: bool, pairs: Pairs
+    ) -> tuple[SoftmaxProblem, SoftmaxState, SgdSettings]:
+        """Return the problem of some pairs, the initial W, b and u, and the settings of steps."""
+        W = np.zeros((n_classes, instances.shape[1]), instances.dtype)
+        b = log_frequencies(self._count(instances, pairs, n_classes, is_warm).counts)
+        if is_warm:
+            with np.errstate(over="ignore"):
+                W[:] = self.coef_
+            b = np.where(self._frequencies.counts == 0, b, self.intercept_)  # late classes
+        if not self.fit_intercept:
+            b = np.zeros(n_classes)
         with self._in_range(instances):
             require_finite(W)
-        return W
+            problem = SoftmaxProblem(
+                instances, pairs.rows, pairs.classes, pairs.weight, n_classes, float(self.alpha)
+            )
+            u = exact_normalisers(ClassWeights(W, intercept=b), instances, pairs, self.n_jobs)
+            state = SoftmaxState.at(W, u, b)
+            if self.init == "means" and not is_warm:
+                start_at_means(problem, state, seed, self.n_jobs)
+                state.fold()
+        settings = self._settings(problem, seed)
+        rate = problem.mean_square() if self.fit_intercept else 0.0
+        return problem, state, replace(settings, intercept_rate=rate)
 
-    def _further_weights(
-        self, instances: CsrRows, targets: Targets, is_first: bool, besides: int
-    ) -> tuple[np.ndarray, Average | None]:
-        """Return the weights that a partial fit starts from, and the average that takes them in.
+    def _find_rate(
+        self,
+        start: tuple[SoftmaxProblem, SoftmaxState, SgdSettings],
+        loss: ValidationLoss,
+        rate: float | None,
+        fit: Fit,
+    ) -> tuple[Trial, bool]:
+        """Return the best trial, and whether its rate is the last of the search."""
+        progress = fit.parts("trial", None, stage="search")
 
-        Both are copies, as other threads may be reading the arrays of the model.
+        def show(trial: Trial) -> None:
+            ended = (
+                f"{trial.loss:.4g} after {trial.n_epochs} epochs" if trial.losses else "diverged"
+            )
+            text = f"learning rate {trial.rate:g}: held-out {loss.name} {ended}"
+            progress.end(progress.begin(), text)
+
+        trial, is_last_rate = find_rate(
+            *start, self.decay, self.max_iter, self.tol, loss, self.n_jobs, show, rate
+        )
+        progress.close()
+        if not trial.losses:
+            at = "any of the rates tried" if rate is None else f"learning_rate={rate:g}"
+            raise self._diverged(at)
+        return trial, is_last_rate
+
+    def _run_epochs(
+        self,
+        problem: SoftmaxProblem,
+        state: SoftmaxState,
+        settings: SgdSettings,
+        n_epochs: int,
+        log_losses: tuple[float, ...] | None,
+        fit: Fit,
+        keep: Callable[..., None],
+    ) -> list[tuple[float, ...]]:
+        """Run the epochs of a fit; return the rows of the report, none if training diverged.
+
+        The report has the `log_losses` of a trial, or those of a sample of the training pairs.
         """
-        if is_first:
-            shape = len(targets.classes), instances.shape[1]
-            copies = 1 + bool(self.average) + (self.learning_rate == "auto")
-            require_weights(self, shape, instances.dtype, copies, "average, trials", besides)
-            return np.zeros(shape, instances.dtype), Average() if self.average else None
-        W, average = self._last_weights(), self._average
-        copies = 2 if average is None else 4
-        require_weights(self, W.shape, W.dtype, copies, "before and after the call", besides)
-        return np.array(W), None if average is None else average.copy()
+        progress = fit.parts("epoch", n_epochs, stage="training")
+        schedule, report = Schedule(self.learning_rate_, self.decay), list[tuple[float, ...]]()
+        drawn = np.random.default_rng((settings.seed, 2**32 + 1)).permutation(problem.n_pairs)
+        part = problem.take(np.sort(drawn[:_MONITORED]))
+        monitored = Pairs(part.rows, part.classes, part.weight)
+        loss_of = ValidationLoss(problem.instances, monitored, False, self.n_jobs)
 
-    def _last_weights(self) -> np.ndarray:
-        """Return the weights that epochs have moved last."""
-        return self.coef_ if self._iterate is None else self._iterate
+        def model() -> dict[str, Any]:
+            """Return the attributes of a model whose training ends here."""
+            other, now = sharing(self, dict(vars(self))), state.copy()
+            now.fold()
+            keep(other, now, report)
+            return vars(other)
 
-    def _first_intercept(self, found: LabelFrequencies, is_warm: bool) -> np.ndarray:
-        """Keep the frequencies of a fit; return the intercepts that it starts from.
+        try:
+            for epoch in range(n_epochs):
+                task = progress.begin()
+                # For each pair: sample classes, update u_i, w_yi and the w_k of these classes.
+                objective, rate, seconds = train_epoch(
+                    problem, state, settings, schedule, epoch, self.n_jobs
+                )
+                loss = loss_of(state.weights)[1] if log_losses is None else log_losses[epoch]
+                report.append((objective, loss, rate, seconds))
+                if progress.end(task, f"log-loss {loss:.4g}", model):
+                    break
+            state.fold()
+            require_finite(state.V)
+        except FloatingPointError:
+            report = []
+        progress.close()
+        return report
 
-        In a warm start, classes that are absent keep their earlier share.
-        """
-        if not is_warm:
-            return self._intercept_from(found, None)
-        old = self._frequencies.counts
-        earlier = old * (found.total / old.sum())
-        counts = np.where(found.counts > 0, found.counts, earlier)
-        joined = replace(found, counts=counts, total=float(counts.sum()))
-        return self._intercept_from(joined, old == 0)
-
-    def _further_intercept(self, further: LabelFrequencies, is_first: bool) -> np.ndarray:
-        """Add to the frequencies; return the intercepts that a partial fit starts from."""
-        old = self._frequencies
-        return self._intercept_from(old.plus(further), None if is_first else old.counts == 0)
-
-    def _intercept_from(
-        self, frequencies: LabelFrequencies, is_late: np.ndarray | None
-    ) -> np.ndarray:
-        """Keep the frequencies; return the intercepts of classes, as they were or of late ones.
-
-        None are all late. A class without an instance so far starts at its share like any other.
-        """
-        self._frequencies = frequencies
-        if not self.fit_intercept:
-            return np.zeros(len(frequencies.counts))
-        start = log_frequencies(frequencies.counts)
-        return start if is_late is None else np.where(is_late, start, self._last_intercept())
-
-    def _last_intercept(self) -> np.ndarray:
-        """Return the intercepts that epochs have moved last."""
-        return self.intercept_ if self._iterate is None else self._iterate_intercept
-
-    def _find_unseen(self) -> np.ndarray:
-        """Return the positions of classes that no pair was ever of, rising."""
-        return np.flatnonzero(self._frequencies.counts == 0)
-
-    def _problem(self, instances: CsrRows, pairs: Pairs, n_classes: int) -> SoftmaxProblem:
-        return SoftmaxProblem(
-            instances, pairs.rows, pairs.classes, pairs.weight, n_classes, float(self.alpha)
+    def _diverged(self, at: str) -> ValueError:
+        return ValueError(
+            f"{type(self).__name__}: training diverged at {at}. Lower learning_rate, or scale X "
+            "(sklearn.preprocessing.normalize)" + self._diverging_advice
         )
 
-    def _keep_first(self, targets: Targets) -> None:
-        """Set what a first partial fit starts from, besides the weights."""
-        self._keep_targets(targets)
-        self._normalisers = Normalisers.none()
-        self._population = None
-        self._next_sample_id, self._epochs_done, self._n_epochs = 0, 0.0, 0
-        self.n_samples_fit_ = 0
-        self.label_counts_ = np.zeros(len(targets.classes), np.int64)
-        self._frequencies = LabelFrequencies.none(len(targets.classes))
-        self._labelled = np.zeros(2)
-        self.fit_report_ = History().report()
+    def _warn_of_convergence(self, is_last_rate: bool) -> None:
+        losses, guessing = self.fit_report_["log_loss"], np.log(len(self.classes_))
+        is_last_best = len(losses) > 1 and losses[-1] < losses[:-1].min() - self.tol
+        stops, rate, text = self._stops_early, f"{self.learning_rate_:g}", ""
+        if is_last_rate:
+            text = (
+                f"learning_rate='auto' ended at {rate}, the last rate that it tries. Set "
+                "learning_rate, or scale X (sklearn.preprocessing.normalize)."
+            )
+        elif stops and len(losses) == self.max_iter and is_last_best:
+            text = (
+                f"the held-out log-loss was still falling by over tol={self.tol:g} after max_iter="
+                f"{self.max_iter} epochs. Raise max_iter or learning_rate."
+            )
+        elif not stops and losses[-1] > 2.0 * guessing:
+            text = (
+                f"the training log-loss is {losses[-1]:.3g} after the last epoch, guessing has "
+                f"{guessing:.3g}: learning_rate={rate} is too high."
+            )
+        if text:
+            warnings.warn(f"{type(self).__name__}: {text}", ConvergenceWarning, stacklevel=5)
 
-    def _enlarge(self, problem: SoftmaxProblem, is_new: np.ndarray) -> SoftmaxProblem:
-        """Return the problem as a part of all pairs met so far."""
-        if self._population is None:
-            return problem
-        return problem.within(self._population, is_new)
+    def _count(
+        self, instances: CsrRows, pairs: Pairs, n_classes: int, is_warm: bool
+    ) -> LabelFrequencies:
+        """Return the frequencies of the classes; in a warm start, absent ones keep their share."""
+        found = label_frequencies(instances, pairs, n_classes)
+        return joined_frequencies(found, self._frequencies) if is_warm else found
 
-    def _keep_weights(
-        self, W: np.ndarray, intercept: np.ndarray, state: SoftmaxState, average: Average | None
+    def _require_memory(
+        self, X: Any, instances: CsrRows, n_pairs: int, n_classes: int, copies: int
     ) -> None:
-        self.coef_, self.intercept_ = W, intercept.astype(W.dtype)
-        of_blank = self._frequencies.of_blank()
-        self._prior = log_frequencies(of_blank) if self.fit_intercept else None
-        self._iterate = None if average is None else state.V
-        self._iterate_intercept = state.intercept
-        self._average = average
-
-    @property
-    def u_(self) -> np.ndarray:
-        """One variable per (instance, class) pair, float64; near its log-loss after training."""
-        return self._fitted_normalisers("u_").u
-
-    @property
-    def u_index_(self) -> np.ndarray:
-        """Instance number and class position of each entry of ``u_``, (n, 2)."""
-        return self._fitted_normalisers("u_index_").index
-
-    def _fitted_normalisers(self, name: str) -> Normalisers:
-        try:
-            return self._normalisers
-        except AttributeError:
-            raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.") from None
+        """Raise MemoryBudgetError unless there is room for the weights and all else of a fit."""
+        n, n_features = instances.shape
+        itemsize = instances.dtype.itemsize
+        is_shared = np.shares_memory(instances.data, getattr(X, "data", np.empty(0)))
+        needed = copies * n_classes * n_features * itemsize
+        needed += 0 if is_shared else len(instances.data) * (4 + itemsize)
+        needed += scores_bytes(n, n_classes, itemsize, self.n_jobs)
+        needed += _PER_ROW * n + _PER_PAIR * n_pairs + _PER_CLASS * n_classes
+        weights = f"the weights, {n_classes} classes x {n_features} features x {itemsize} bytes"
+        require_bytes(
+            needed,
+            self._allowed_bytes(),
+            weights + (f", {copies} times (trials)" if copies > 1 else ""),
+            _MEMORY_ADVICE,
+            type(self).__name__,
+        )

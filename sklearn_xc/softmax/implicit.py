@@ -4,14 +4,12 @@ from numbers import Integral
 
 from sklearn_xc._sklearn import Interval
 from sklearn_xc.kernels.softmax.rules import RULES
-from sklearn_xc.softmax._parameters import documented
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
 from sklearn_xc.softmax.training import MOST_SEARCHED
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings
 
 
-@documented
 class ImplicitSoftmaxSGD(SoftmaxClassifier):
     """Linear softmax (multinomial logistic) classifier, trained on a few sampled classes a step.
 
@@ -29,30 +27,23 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
 
     Parameters
     ----------
-    {alpha}
-    {fit_intercept}
+    alpha : float, default=0.0
+        Ridge added to the summed log-loss: C = 1 / alpha in scikit-learn's terms.
     n_negatives : int, default=2
-        {n_negatives}
-        The default of 2 does better than the 1 of [1]_, at little cost.
-    {sampling}
-    {n_hard_negatives}
-        "auto" is 5 for single steps with at most 2,048 classes, and none otherwise: with more
-        classes, implicit steps do as well without.
+        Number of classes other than the instance's own to sample at each step. More of them cost
+        more and lower the variance; from n_classes - 1 on, all are taken.
+    n_hard_negatives : int or "auto", default="auto"
+        Number of additional classes in a step: those that score best for the instance. An exact
+        search finds them before epochs 0, 1, 2, 4, 8, 16 and so on (unless the weights are 0),
+        which costs as much as a prediction for all instances; with more than 2,048 classes, only
+        once, at the start. Gradients stay unbiased and lose most of their variance. "auto" is 5
+        for single steps with at most 2,048 classes, and none otherwise.
     batch_size : int, default=1
         Number of instances in a step. From 2 on, they share their `n_negatives` classes, sampled
         from all, and the step is solved for all of them together. With 32 or 64 of both, an
         instance costs several times as much as a single step, and its gradient has less variance.
         A batch steps along the mean of its instances: the best learning rate grows with its size.
-    {init}
-    {u_init}
-    {learning_rate}
-    {decay_to_max_memory}
-    n_jobs : int, default=None
-        Number of threads for the trials of "auto", evaluation and prediction, and for the steps of
-        mini-batches: up to one for each 128 bytes of weights of sampled classes (32 classes in
-        float32, 16 in float64), plus one, are useful. Single steps are taken one after another.
-        The model is bit-for-bit the same for any number.
-    {random_state_and_verbose}
+    {parameters}
 
     Attributes
     ----------
@@ -63,8 +54,8 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     {notes}
 
     Source: algorithm 1 and appendices E.3 and E.4 of [1]_. It differs in that u starts at its
-    optimum by default, in the unknown that is solved for, and in the solution for mini-batches
-    (see docs/softmax.md). Hard negatives are not in the paper.
+    optimum, in the unknown that is solved for, and in the solution for mini-batches (see
+    docs/papers/unbiased_softmax.md). Hard negatives are not in the paper.
 
     References
     ----------
@@ -89,42 +80,11 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     }
 
     def __init__(
-        self,
-        alpha=0.0,
-        *,
-        fit_intercept=True,
-        n_negatives=2,
-        sampling="frequency",
-        n_hard_negatives="auto",
-        batch_size=1,
-        init="means",
-        u_init="optimal",
-        learning_rate="auto",
-        decay=0.9,
-        average=False,
-        max_iter=50,
-        multilabel="all",
-        early_stopping="auto",
-        validation_fraction="auto",
-        n_iter_no_change=3,
-        tol=1e-3,
-        label_names=None,
-        top_k=100,
-        warm_start=False,
-        max_memory=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
+        self, alpha=0.0, *, n_negatives=2, n_hard_negatives="auto", batch_size=1, **shared
     ):
         super().__init__(
-            alpha=alpha, fit_intercept=fit_intercept, n_negatives=n_negatives, sampling=sampling,
-            n_hard_negatives=n_hard_negatives, init=init, u_init=u_init,
-            learning_rate=learning_rate, decay=decay, average=average, max_iter=max_iter,
-            multilabel=multilabel, early_stopping=early_stopping,
-            validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
-            label_names=label_names, top_k=top_k, warm_start=warm_start, max_memory=max_memory,
-            n_jobs=n_jobs, random_state=random_state, verbose=verbose,
-        )  # fmt: skip
+            alpha, n_negatives=n_negatives, n_hard_negatives=n_hard_negatives, **shared
+        )
         self.batch_size = batch_size
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
@@ -141,6 +101,6 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
             self.n_negatives,
             self.batch_size,
             seed,
-            n_hard,
+            n_hard=n_hard,
             sampling=self.sampling,
         )

@@ -1,12 +1,12 @@
-"""Where a fit starts: at a multiple of the shrunken means of the classes.
+"""Initial weights: a multiple of the shrunken means of the classes.
 
-A class begins at ``eta * sum_i x_i / (n_k + c)`` over its n_k instances, which costs one pass over
-X. Both numbers minimise the log-loss of a few hundred training instances, each with itself left out
-of the sums of its own classes: so that it is an estimate for new instances.
+A class starts at ``eta * sum_i x_i / (n_k + c)`` over its n_k instances, which costs one pass over
+X. Both eta and c minimise the log-loss of a few hundred training instances, each left out of the
+sums of its own classes, so that it is an estimate for new instances.
 
-Beside means, intercepts at the log frequencies count what is frequent twice: the log-loss is low,
-but frequent classes come first too often. A quarter of them is left, or all where means beside a
-quarter are no better than guessing.
+Class means are longer for frequent classes already. With intercepts at the log frequencies, the
+log-loss is low, but frequent classes come first too often. So intercepts start at a quarter of
+them, or at all of them if means with a quarter are no better than guessing.
 """
 
 import numpy as np
@@ -14,15 +14,16 @@ import numpy as np
 from sklearn_xc._data import read_only
 from sklearn_xc.kernels.rows.class_sums import add_class_sums
 from sklearn_xc.softmax.pairs import log_losses_of_intercept
-from sklearn_xc.solvers.softmax_problem import SoftmaxProblem, usual_weight
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem, typical_weight
 from sklearn_xc.solvers.softmax_sgd import SoftmaxState
 from sklearn_xc.weights.class_weights import ClassWeights
 
 #: Values of c to try.
 _PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
-#: Instances whose log-loss decides, and scores of theirs at most, for at least so many instances.
+#: Instances whose log-loss decides; fewer if they have more scores than this, but not below the
+#: least.
 _ROWS, _SCORES, _FEWEST_ROWS = 512, 2**21, 32
-#: Of the log frequencies, in the intercepts: the first that is better than guessing.
+#: Parts of the log frequencies for the intercepts: the first that is better than guessing.
 _SHARES = (0.25, 1.0)
 _MAX_STEPS = 40
 _TOLERANCE = 1e-3
@@ -40,14 +41,14 @@ def start_at_means(
     problem : SoftmaxProblem
         The data.
     state : SoftmaxState
-        With weights of 0. It is left as it is where the means are no better than these.
+        With weights of 0; unchanged if the means are no better.
     seed : int
         Of the choice of instances.
     n_jobs : int or None
         Threads.
     """
     X, K = problem.instances, problem.n_classes
-    observed = problem.weight / usual_weight(problem.weight)
+    observed = problem.weight / typical_weight(problem.weight)
     add_class_sums(X.arrays, problem.rows, problem.classes, read_only(observed), state.V)
     mass = np.bincount(problem.classes, observed, minlength=K)
     n_rows = min(_ROWS, max(_FEWEST_ROWS, _SCORES // K))
@@ -89,9 +90,9 @@ def _best_multiple(
 ) -> tuple[float, float]:
     """Return the factor on scores with the lowest log-loss of pairs, and that log-loss.
 
-    The factor is 0 where scores are all equal, or say nothing that is true. An `offset` of shape
-    (n_classes,) is added to the scores. The log-loss is convex in the factor: Newton's method
-    between bounds, from 0.
+    The factor is 0 if no positive one lowers the log-loss. An `offset` of shape (n_classes,) is
+    added to the scores. The log-loss is convex in the factor: Newton's method between bounds, from
+    0.
     """
     scores = scores - scores.max(axis=1, keepdims=True)
     largest = float(np.abs(scores).max())

@@ -1,16 +1,22 @@
-"""Epochs of a softmax fit: averaging of iterates, early stopping, and what is reported."""
+"""Epochs, the search for a learning rate and a number of epochs, and held-out losses.
 
-import functools
+Source: section 4.1 of [1]_ tries seven powers of ten on a tenth of the data, and takes the lowest
+log-loss of that tenth itself: often the rate that fits most noise. Here, held-out instances decide.
+
+References
+----------
+.. [1] F. Fagan and G. Iyengar, "Unbiased scalable softmax optimization", arXiv:1803.08577, 2018.
+"""
+
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc._declared_state import Array, Number, declares
-from sklearn_xc.parallel.interrupt import StopFlag
-from sklearn_xc.parallel.progress import Progress
+from sklearn_xc._data import CsrRows
+from sklearn_xc.softmax.pairs import Pairs
+from sklearn_xc.solvers.rate_search import climb_rates
 from sklearn_xc.solvers.schedule import Schedule
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import (
@@ -22,228 +28,233 @@ from sklearn_xc.solvers.softmax_sgd import (
 )
 from sklearn_xc.weights.class_weights import ClassWeights
 
-#: With more classes a search costs more than all other work of an epoch many times over, and hard
-#: negatives at the start, which do nearly as well, are searched for once.
+#: With more classes, a search for hard negatives costs many times more than the rest of an epoch:
+#: there is only one, at the start, which does nearly as well.
 MOST_SEARCHED = 2048
+#: The search tries at most so many powers of ten on either side of the first.
+REACH = 4
+#: It moves on where a power lowers the loss by more than this part of it (or of 1, if that is
+#: more): perfect classifiers gain a little from any rate.
+_GAIN = 0.01
+#: Epochs without a better loss that end a trial.
+_PATIENCE = 3
+#: Share of the log-loss in the criterion by rank: it decides where ranks are all perfect or equal.
+_LOG_LOSS_SHARE = 0.01
 
 
-@dataclass
-class History:
-    """What epochs saw, or calls of ``partial_fit``: a row for each.
-
-    Attributes
-    ----------
-    loss : list of float
-        Mean sampled objective.
-    log_loss : list of float
-        Exact mean log-loss of the monitored pairs afterwards, NaN where there are none.
-    learning_rate : list of float
-        At the beginning, in units of 1 / (total weight).
-    seconds : list of float
-        Wall time, without what `log_loss` takes.
-    """
-
-    loss: list[float] = field(default_factory=list)
-    log_loss: list[float] = field(default_factory=list)
-    learning_rate: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-
-    def add(self, loss: float, log_loss: float, learning_rate: float, seconds: float) -> None:
-        """Add a row."""
-        self.loss.append(loss)
-        self.log_loss.append(log_loss)
-        self.learning_rate.append(learning_rate)
-        self.seconds.append(seconds)
-
-    def report(self, earlier: dict[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
-        """Return ``fit_report_``, below the rows of an earlier one."""
-        rows = {name: np.array(values, np.float64) for name, values in vars(self).items()}
-        if earlier is None:
-            return rows
-        return {name: np.append(earlier[name], values) for name, values in rows.items()}
-
-
-@declares(
-    mean=Array("float", "labels", "features", optional=True),
-    intercept=Array("float64", "labels", optional=True),
-    count=Number("int", least=0),
-)
-class Average:
-    """Mean of the iterates at the ends of the epochs, the k-th with weight k.
-
-    Source: the weights of [1]_, which need not know the number of epochs.
-
-    References
-    ----------
-    .. [1] S. Lacoste-Julien, M. Schmidt and F. Bach, "A simpler approach to obtaining an O(1/t)
-       convergence rate for the projected stochastic subgradient method", arXiv:1212.2002, 2012.
-    """
-
-    def __init__(self) -> None:
-        self.mean: np.ndarray | None = None
-        self.intercept: np.ndarray | None = None
-        self.count = 0
-
-    def copy(self) -> "Average":
-        """Return one that goes on from the same mean, and leaves this as it is."""
-        other = Average()
-        other.mean = None if self.mean is None else np.array(self.mean)
-        other.intercept = None if self.intercept is None else np.array(self.intercept)
-        other.count = self.count
-        return other
-
-    def add(self, W: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the means after another iterate; the arrays are the same each time."""
-        self.count += 1
-        if self.mean is None or self.intercept is None:
-            self.mean, self.intercept = W.copy(), intercept.copy()
-        else:
-            share = 2.0 / (self.count + 1.0)
-            self.intercept += share * (intercept - self.intercept)
-            share = W.dtype.type(share)
-            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
-                for row, new in zip(self.mean, W, strict=True):  # no further array of this size
-                    row += share * (new - row)
-        return self.mean, self.intercept
-
-
-def train(
+def train_epoch(
     problem: SoftmaxProblem,
     state: SoftmaxState,
     settings: SgdSettings,
     schedule: Schedule,
-    max_iter: int,
-    *,
-    first_epoch: int = 0,
-    average: Average | None = None,
-    monitor: Callable[[ClassWeights], float] | None = None,
-    patience: int | None = None,
-    tol: float = 0.0,
-    target: float = np.inf,
-    progress: Progress | None = None,
-    model: Callable[[History], dict[str, Any]] | None = None,
-    n_jobs: int | None = None,
-    stop: StopFlag | None = None,
-) -> tuple[np.ndarray, np.ndarray, History]:
-    """Run epochs; return the weights, the intercepts and what was seen.
+    epoch: int,
+    n_jobs: int | None,
+) -> tuple[float, float, float]:
+    """Run an epoch; return the mean sampled objective, the learning rate and the wall seconds."""
+    began = time.perf_counter()
+    if settings.n_hard and _is_search_due(epoch, state):
+        search_hard_negatives(problem, state, settings, n_jobs)
+    rate, slowing = schedule.within_epoch(epoch, problem.n_visits)
+    objective = run_epoch(problem, state, settings, epoch, rate, slowing, n_jobs)
+    return objective, rate, time.perf_counter() - began
+
+
+def _is_search_due(epoch: int, state: SoftmaxState) -> bool:
+    """Whether to search for hard negatives before an epoch: 0, 1, 2, 4, 8, 16...
+
+    With very many classes, only before the first. Weights of 0 cannot rank classes.
+    """
+    if epoch == 0 or len(state.V) > MOST_SEARCHED:
+        return not state.hard.shape[1] and bool(state.V.any())
+    return epoch & (epoch - 1) == 0
+
+
+class ValidationLoss:
+    """Loss of held-out pairs: their log-loss, or the ranks of their classes.
 
     Parameters
     ----------
-    problem : SoftmaxProblem
-        The data.
-    state : SoftmaxState
-        Moves, and ends with scales of 1.
-    settings : SgdSettings
-        How to step.
-    schedule : Schedule
-        Learning rates.
-    max_iter : int
-        Most epochs.
-    first_epoch : int
-        Number of the first, for the random numbers.
-    average : Average, default=None
-        Takes the iterates in; its mean is then what is monitored and returned.
-    monitor : callable, default=None
-        Gives the log-loss of weights.
-    patience : int, default=None
-        Stop after so many epochs in which the log-loss did not fall by `tol`. None runs all epochs.
-    tol : float
-        See `patience`.
-    target : float, default=inf
-        With `patience`, stop as well where the log-loss would stay above this if it went on to fall
-        as fast as in the last epoch, in proportion to the learning rate.
-    progress : Progress, default=None
-        Is told the log-loss of each epoch, and not the sampled objective: a rare class with a large
-        weight makes that of U-max as large as 1e47 while the log-loss falls. Training ends after an
-        epoch at which a callback asks for it.
-    model : callable, default=None
-        For callbacks: returns the fitted attributes that `state`, `average` and epochs so far
-        come to.
+    X : CsrRows of shape (n, n_features)
+        Instances.
+    pairs : Pairs
+        All pairs of those held out.
+    by_rank : bool
+        With several labels per instance, the log-loss measures how well the shares of its labels
+        are known, at the expense of the best label; ranks measure the order directly.
     n_jobs : int or None
-        Threads of mini-batches and of the searches for hard negatives.
-    stop : StopFlag, default=None
-        Once it is set, training ends early.
-
-    Returns
-    -------
-    W : ndarray of shape (n_classes, n_features)
-        Weights: those of `state` or of `average`.
-    intercept : ndarray of float64 of shape (n_classes,)
-        The intercepts with them.
-    history : History
-        A row for each epoch.
-
-    Raises
-    ------
-    FloatingPointError
-        If weights are no longer finite.
+        Threads.
     """
-    history = History()
-    W, intercept = state.V, state.intercept
-    for epoch in range(max_iter):
-        if patience is not None and (
-            _epochs_without_gain(history.log_loss, tol) >= patience
-            or _is_out_of_reach(target, history.log_loss, schedule, max_iter)
-        ):
-            break
-        task = None if progress is None else progress.begin()
-        began = time.perf_counter()
-        if settings.n_hard and _is_search_due(epoch, state):
-            search_hard_negatives(problem, state, settings, n_jobs)
-        rate, slowing = schedule.within_epoch(epoch, problem.population.n)
-        objective = run_epoch(
-            problem, state, settings, first_epoch + epoch, rate, slowing, stop, n_jobs
-        )
-        if stop is not None and stop.is_set():
-            return W, intercept, history
-        scale = state.scale
-        if average is not None:
+
+    def __init__(self, X: CsrRows, pairs: Pairs, by_rank: bool, n_jobs: int | None) -> None:
+        self._pairs, self._by_rank = pairs, by_rank
+        self.name = "1 - reciprocal rank" if by_rank else "log-loss"
+        self._arguments = X, pairs.rows, pairs.classes, n_jobs
+        # The first pair of each instance stands for it.
+        rows, self._first, at = np.unique(pairs.rows, return_index=True, return_inverse=True)
+        self._weight = np.zeros(len(rows))
+        np.maximum.at(self._weight, at, pairs.weight)
+
+    def __call__(self, weights: ClassWeights) -> tuple[float, float]:
+        """Return the criterion (lower is better) and the mean log-loss of the pairs.
+
+        By rank, the criterion is one minus the mean reciprocal rank of the best of an instance's
+        classes among all that are not its own, plus a hundredth of the log-loss.
+        """
+        if not self._by_rank:
+            losses = weights.log_losses(*self._arguments)
+            log_loss = float(np.average(losses, weights=self._pairs.weight))
+            return log_loss, log_loss
+        above, losses = weights.ranks_and_losses(*self._arguments)
+        found = np.average(1.0 / (1.0 + above[self._first]), weights=self._weight)
+        log_loss = float(np.average(losses, weights=self._pairs.weight))
+        return float(1.0 - found) + _LOG_LOSS_SHARE * log_loss, log_loss
+
+
+class Trial(NamedTuple):
+    """A training at some learning rate.
+
+    Attributes
+    ----------
+    rate : float
+        In units of 1 / (total weight).
+    losses, log_losses : tuple of float
+        Criterion and log-loss of the held-out pairs after each epoch; () if it diverged.
+    """
+
+    rate: float
+    losses: tuple[float, ...] = ()
+    log_losses: tuple[float, ...] = ()
+
+    @property
+    def loss(self) -> float:
+        """The lowest steady loss; inf if the trial diverged."""
+        return min(self._steady(), default=np.inf)
+
+    @property
+    def n_epochs(self) -> int:
+        """Number of epochs until then."""
+        return int(np.argmin(self._steady())) + 1
+
+    def _steady(self) -> np.ndarray:
+        """Return the highest loss of each epoch and its neighbours.
+
+        Where steps are nearly too long, the loss jumps up and down, and another training of as many
+        epochs may well end at a peak.
+        """
+        losses = np.array((-np.inf, *self.losses, -np.inf))
+        return np.maximum(np.maximum(losses[:-2], losses[1:-1]), losses[2:])
+
+
+def find_rate(
+    problem: SoftmaxProblem,
+    start: SoftmaxState,
+    settings: SgdSettings,
+    decay: float | str,
+    max_iter: int,
+    tol: float,
+    loss: ValidationLoss,
+    n_jobs: int | None,
+    show: Callable[[Trial], None],
+    rate: float | None = None,
+) -> tuple[Trial, bool]:
+    """Return the trial with the lowest held-out loss, and whether its rate is the last tried.
+
+    Parameters
+    ----------
+    problem, start, settings
+        Of each trial; `start` is copied, except that hard negatives may be set.
+    decay, max_iter, tol
+        Parameters of the estimator.
+    loss : ValidationLoss
+        Of held-out pairs.
+    n_jobs : int or None
+        Threads.
+    show : callable
+        Called with each trial.
+    rate : float, default=None
+        The only rate to try.
+    """
+    if settings.n_hard and _is_search_due(0, start):  # the same for all trials
+        search_hard_negatives(problem, start, settings, n_jobs)
+
+    def run(rate: float, target: float) -> Trial:
+        """Train until the loss no longer falls, or cannot fall below `target`."""
+        state, schedule = start.copy(), Schedule(rate, decay)
+        losses: list[tuple[float, float]] = []
+        try:
+            for epoch in range(max_iter):
+                train_epoch(problem, state, settings, schedule, epoch, n_jobs)
+                losses.append(loss(state.weights))
+                criteria = [criterion for criterion, _ in losses]
+                if _has_stalled(criteria, tol):
+                    break
+                if _is_out_of_reach(target, criteria, schedule, max_iter):
+                    break
             state.fold()
-            W, intercept = average.add(state.V, state.intercept)
-            scale = np.ones(len(state.V))
-        seconds = time.perf_counter() - began
-        loss = np.nan
-        if monitor is not None:
-            loss = monitor(ClassWeights(W, scale, intercept))
-            if not np.isfinite(loss):
-                raise FloatingPointError("the weights are no longer finite")
-        history.add(objective, loss, rate, seconds)
-        if progress is not None and task is not None:
-            attributes = None if model is None else functools.partial(model, history)
-            if progress.end(task, f"log-loss {loss:.4g}", attributes):
-                break
-    state.fold()
-    require_finite(state.V, W)
-    return W, intercept, history
+            require_finite(state.V, np.array(losses))
+            trial = Trial(rate, *zip(*losses, strict=True))
+        except FloatingPointError:
+            trial = Trial(rate)
+        show(trial)
+        return trial
+
+    if rate is not None:
+        return run(rate, np.inf), False
+    first = first_rate(problem, settings)
+    trials: dict[float, Trial] = {}
+
+    def run_power(power: float, best: Trial | None = None) -> Trial:
+        least = min((trial.loss for trial in trials.values()), default=np.inf)
+        trials[power] = run(first * _power_of_ten(power), least)
+        return trials[power]
+
+    def is_better(trial: Trial, other: Trial) -> bool:
+        return other.loss - trial.loss > _GAIN * max(1.0, trial.loss)
+
+    grid = range(-REACH, REACH + 1)
+    last, _ = climb_rates(run_power, is_better, lambda trial: trial.loss == np.inf, grid, 0)
+    best = min(trials, key=lambda power: (trials[power].loss, power))
+    if not settings.n_hard and trials[best].loss < np.inf:
+        # With hard negatives, the loss depends less on the rate.
+        sides = [side for side in (-1, 1) if best + side in trials]
+        side = min(sides, key=lambda side: trials[best + side].loss)
+        run_power(best + 0.5 * side)
+        best = min(trials, key=lambda power: (trials[power].loss, power))
+    return trials[best], abs(last) == REACH
 
 
-def _epochs_without_gain(losses: list[float], tol: float) -> int:
-    """Return how many epochs ago the log-loss last fell by more than `tol` below the lowest."""
+def _power_of_ten(power: float) -> float:
+    """Return 10 to a power, or 3 times the one below half a power."""
+    whole = float(np.floor(power))
+    return 10.0**whole * (1.0 if power == whole else 3.0)
+
+
+def first_rate(problem: SoftmaxProblem, settings: SgdSettings) -> float:
+    """Return the power of ten that "auto" tries first, times the batch size.
+
+    A step moves the scores of its instance by the rate times its squared norm, so the best rate
+    does not depend on the unit of X.
+    """
+    square = problem.mean_squared_norm()
+    return float(10.0 ** -np.round(np.log10(square)) if square > 0 else 1.0) * settings.batch_size
+
+
+def _has_stalled(losses: list[float], tol: float) -> bool:
+    """Whether the last epochs did not lower the loss by more than `tol`."""
     lowest, n_worse = np.inf, 0
     for loss in losses:
         n_worse = 0 if loss < lowest - tol else n_worse + 1
         lowest = min(lowest, loss)
-    return n_worse
+    return n_worse >= _PATIENCE
 
 
 def _is_out_of_reach(target: float, losses: list[float], schedule: Schedule, max_iter: int) -> bool:
-    """Tell whether the log-loss would end above `target` at the speed of its last epoch.
+    """Whether the loss would end above `target` if it fell on as fast as in its last epoch.
 
-    Curves of the log-loss flatten out: at a lower learning rate an epoch rarely gains more.
+    In proportion to the learning rate: loss curves flatten out.
     """
     done = len(losses)
     if done < 2 or target == np.inf:
         return False
     fall = max(0.0, losses[-2] - losses[-1])
     return losses[-1] - fall * schedule.following(done, max_iter - done) > target
-
-
-def _is_search_due(epoch: int, state: SoftmaxState) -> bool:
-    """Tell whether to search for hard negatives before an epoch: 0, 1, 2, 4, 8, 16...
-
-    Among very many classes before the first epoch alone. Weights of 0 tell no class from another.
-    """
-    is_first = not state.hard.shape[1] and bool(state.V.any())
-    if epoch == 0 or len(state.V) > MOST_SEARCHED:
-        return is_first
-    return epoch & (epoch - 1) == 0

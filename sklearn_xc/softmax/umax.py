@@ -1,17 +1,14 @@
 """Softmax classification by U-max: stochastic gradients that cannot explode."""
 
-import math
 from numbers import Real
 
 from sklearn_xc._sklearn import Interval
 from sklearn_xc.kernels.softmax.rules import RULES, UMaxSettings
-from sklearn_xc.softmax._parameters import documented
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings
 
 
-@documented
 class SoftmaxUMax(SoftmaxClassifier):
     """Linear softmax (multinomial logistic) classifier, trained on a few sampled classes a step.
 
@@ -31,24 +28,20 @@ class SoftmaxUMax(SoftmaxClassifier):
 
     Parameters
     ----------
-    {alpha}
-    {fit_intercept}
+    alpha : float, default=0.0
+        Ridge added to the summed log-loss: C = 1 / alpha in scikit-learn's terms.
     n_negatives : int, default=5
-        {n_negatives}
-        The default of 5 is that of [1]_.
-    {sampling}
-    {n_hard_negatives}
-        "auto" is 5; without hard negatives, one step can undo an epoch.
+        Number of classes other than the instance's own to sample at each step. More of them cost
+        more and lower the variance; from n_classes - 1 on, all are taken.
+    n_hard_negatives : int or "auto", default="auto"
+        Number of additional classes in a step: those that score best for the instance. An exact
+        search finds them before epochs 0, 1, 2, 4, 8, 16 and so on (unless the weights are 0),
+        which costs as much as a prediction for all instances; with more than 2,048 classes, only
+        once, at the start. Gradients stay unbiased and lose most of their variance. "auto" is 5;
+        without hard negatives, one step can undo an epoch.
     delta : float, default=1.0
         u_i is lifted where it is more than this below what the sampled classes allow.
-    {init}
-    {u_init}
-    {learning_rate}
-    {decay_to_max_memory}
-    n_jobs : int, default=None
-        Number of threads for the trials of "auto", evaluation and prediction; the steps of an
-        epoch are taken one after another. The model is bit-for-bit the same for any number.
-    {random_state_and_verbose}
+    {parameters}
 
     Attributes
     ----------
@@ -59,9 +52,8 @@ class SoftmaxUMax(SoftmaxClassifier):
     {notes}
 
     Source: algorithm 2 of [1]_. It differs in that the classes of a step are distinct, that u
-    starts at its optimum by default, and that the ridge is applied as a proximal step, 1 / (1 + r)
-    instead of 1 - r. With a ridge, u and W are projected onto the bounds of appendix B. Hard
-    negatives are not in the paper.
+    starts at its optimum, and that the ridge is applied as a proximal step, 1 / (1 + r) instead of
+    1 - r. Hard negatives are not in the paper.
 
     References
     ----------
@@ -86,53 +78,14 @@ class SoftmaxUMax(SoftmaxClassifier):
         "delta": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(
-        self,
-        alpha=0.0,
-        *,
-        fit_intercept=True,
-        n_negatives=5,
-        sampling="frequency",
-        n_hard_negatives="auto",
-        delta=1.0,
-        init="means",
-        u_init="optimal",
-        learning_rate="auto",
-        decay=0.9,
-        average=False,
-        max_iter=50,
-        multilabel="all",
-        early_stopping="auto",
-        validation_fraction="auto",
-        n_iter_no_change=3,
-        tol=1e-3,
-        label_names=None,
-        top_k=100,
-        warm_start=False,
-        max_memory=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+    def __init__(self, alpha=0.0, *, n_negatives=5, n_hard_negatives="auto", delta=1.0, **shared):
         super().__init__(
-            alpha=alpha, fit_intercept=fit_intercept, n_negatives=n_negatives, sampling=sampling,
-            n_hard_negatives=n_hard_negatives, init=init, u_init=u_init,
-            learning_rate=learning_rate, decay=decay, average=average, max_iter=max_iter,
-            multilabel=multilabel, early_stopping=early_stopping,
-            validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
-            label_names=label_names, top_k=top_k, warm_start=warm_start, max_memory=max_memory,
-            n_jobs=n_jobs, random_state=random_state, verbose=verbose,
-        )  # fmt: skip
+            alpha, n_negatives=n_negatives, n_hard_negatives=n_hard_negatives, **shared
+        )
         self.delta = delta
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
-        largest_u = math.inf if self.fit_intercept else problem.largest_normaliser()
+        rule = RULES["umax"]._replace(settings=UMaxSettings(float(self.delta)))
         return SgdSettings(
-            RULES["umax"]._replace(settings=UMaxSettings(float(self.delta), largest_u)),
-            self.n_negatives,
-            1,
-            seed,
-            self._n_hard(),
-            problem.radius(),
-            self.sampling,
+            rule, self.n_negatives, 1, seed, n_hard=self._n_hard(), sampling=self.sampling
         )

@@ -1,10 +1,11 @@
-"""Which classes the steps of an epoch sample, and how often each of them is moved."""
+"""The classes that the steps of an epoch sample."""
 
 import numpy as np
 
 from sklearn_xc.kernels.softmax.negatives import ClassSampler, class_shares
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 
-#: Of "frequency": what part of the draws is spread evenly over the classes.
+#: Of "frequency": the part of the draws that is spread evenly over the classes.
 _EVEN_PART = 0.2
 
 
@@ -22,16 +23,15 @@ def choose_sampler(
     Parameters
     ----------
     counts : ndarray of shape (n_classes,)
-        How often each class is met.
+        Visits to pairs of each class.
     sampling : {"uniform", "frequency"}
-        "frequency" draws a class as often as it is met, except for a part that is spread evenly.
-        That is where the normaliser is, in the mean, so that the terms of the classes drawn vary
-        less [1]_.
+        "frequency" draws classes in proportion to `counts`, except for a part that is spread
+        evenly. Frequent classes hold most of the normaliser, so its estimate varies less [1]_.
     n_negatives, n_hard : int
-        Classes of a step, sampled and hard. Where they could be all, all are drawn.
+        Sampled and hard classes of a step. If they could be all classes, all are drawn.
     seed : tuple of int
         Of the order of the classes on the line.
-    with_target : bool
+    with_target : bool, default=False
         Whether a step may draw its own target.
 
     References
@@ -50,45 +50,21 @@ def choose_sampler(
 
 
 def expected_touches(
-    counts: np.ndarray,
-    classes: np.ndarray,
-    visits: np.ndarray,
-    hard: np.ndarray,
-    sampler: ClassSampler,
-    m: int,
+    problem: SoftmaxProblem, hard: np.ndarray, sampler: ClassSampler, m: int
 ) -> np.ndarray:
-    """Return how many visits of an epoch move each class, in the mean.
+    """Return the expected number of visits of an epoch that move each class, float64 (n_classes,).
 
-    A visit moves the target, the hard negatives and the classes drawn.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_classes,)
-        Visits to pairs of each class, of the whole likelihood.
-    classes, visits : ndarray of shape (n,)
-        Class of each pair at hand and its visits; all pairs, or a part of them.
-    hard : ndarray of int32 of shape (n, h)
-        Hard negatives of the pairs, which are counted for the whole.
-    sampler : ClassSampler
-        Of the rest, of which
-    m : int
-        are drawn.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n_classes,)
-        Expected visits.
+    A visit moves its target, its hard negatives (`hard`, int32 of shape (n, h)), and the m classes
+    that it draws.
     """
-    shares, n_classes = class_shares(sampler), len(counts)
+    counts, classes, shares = problem.counts, problem.classes, class_shares(sampler)
     # Steps with each class as the target, and how often they draw another one: m times its share.
     others = 1.0 - shares
     drawn = m * shares * ((counts / others).sum() - counts / others)
     for k in np.flatnonzero(m * shares > others.min()):  # it can be certain; few are
         chances = np.minimum(1.0, m * shares[k] / others)
         drawn[k] = counts @ chances - counts[k] * chances[k]
-    # Hard negatives are there in any case.
+    # Hard negatives are moved in any case.
     chances = np.minimum(1.0, m * shares[hard] / others[classes][:, None])
-    by_search = np.bincount(
-        hard.ravel(), ((1.0 - chances) * visits[:, None]).ravel(), minlength=n_classes
-    )
-    return counts + drawn + by_search * (counts.sum() / visits.sum())
+    added = ((1.0 - chances) * problem.visits[:, None]).ravel()
+    return counts + drawn + np.bincount(hard.ravel(), added, minlength=problem.n_classes)

@@ -10,9 +10,9 @@ from registry import ENTRIES
 #: What constructors may call their parameters. A new word is a decision: docs/design.md has the
 #: table of all constructors, and defends each name that differs.
 WORDS = {
-    "problem": "C Cs alpha loss metric delta multilabel fit_intercept regularize_intercept "
+    "problem": "C Cs alpha loss metric delta fit_intercept regularize_intercept "
     "class_weight margin classifier_margin radius beta min_precision",
-    "parts": "init u_init embedding_init gradient index sampler encoder vectorizer optimizer "
+    "parts": "init embedding_init gradient index sampler encoder vectorizer optimizer "
     "scoring cv exhaustive estimator estimators final_estimator objective method",
     "size": "embedding_dim prune n_shards n_groups per",
     "labels": "n_negatives n_hard_negatives sampling n_candidates min_recall top_k",
@@ -29,11 +29,11 @@ FITTED = {"classes_", "coef_", "fit_report_", "label_counts_", "n_features_in_",
 FITTED |= {"n_samples_fit_"}
 #: And what some have besides.
 FITTED_TOO = {
-    "C_", "Cs_", "best_index_", "best_map_", "best_score_", "embedding_dim_", "encoder_",
+    "C_", "Cs_", "best_index_", "best_score_", "embedding_dim_", "encoder_",
     "estimator_", "estimators_", "feature_embedding_", "final_estimator_", "fusion_",
     "group_edges_", "index_recall_", "intercept_", "label_embeddings_", "learning_rate_", "map_",
     "metric_", "n_candidates_", "named_estimators_", "pair_features_", "path_report_", "scores_",
-    "temperature_", "threshold_", "thresholds_", "u_", "u_index_", "validation_scores_",
+    "threshold_", "thresholds_", "validation_scores_",
     "vectorizer_",
 }  # fmt: skip
 

@@ -23,7 +23,7 @@ from small_data import awkward
 X, Y = awkward()
 WEIGHT = np.random.default_rng(1).choice([0.3, 1.0, 2.5], 60)
 #: What is different if the same rows come in another order, or several as one with their weight.
-OF_ROWS = ("u_", "u_index_", "n_samples_fit_", "label_counts_")
+OF_ROWS = ("n_samples_fit_", "label_counts_")
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

@@ -70,7 +70,7 @@ def a_loss(loss):
 
 
 CALLS = {
-    "U-max": lambda: a_rule(RULES["umax"], 0.5, 9.0),
+    "U-max": lambda: a_rule(RULES["umax"], 0.5),
     "implicit": lambda: a_rule(RULES["implicit"]),
     "one vs each": lambda: a_rule(BIASED_RULES["ove"]),
     "importance": lambda: a_rule(BIASED_RULES["is"]),

@@ -9,19 +9,11 @@ import scipy.special
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._data import CsrRows
 from sklearn_xc.datasets import make_xc_classification
-from sklearn_xc.softmax import classifier, start
-from sklearn_xc.softmax._inputs import hold_out
 from sklearn_xc.softmax.start import _best_multiple, start_at_means
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SoftmaxState
-from sklearn_xc.weights import class_weights
 
 PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
-
-
-def learned(model, name):
-    """Return an attribute of a fitted model, or a column of its report."""
-    return model.fit_report_[name] if name in model.fit_report_ else getattr(model, name)
 
 
 def problem_of(dense, rows, classes, weight=None, n_classes=None):
@@ -172,100 +164,10 @@ class TestTwin:
         assert state.scale.dtype == np.float64
         assert state.scale.min() > 0
 
-    @each_problem
-    def test_the_same_at_any_power_of_two(self, make):
-        """The probabilities do not depend on the unit of X."""
-        problem = make(weighted=True)
-        state = start_of(problem)
-        for power in (-20, -3, 1, 20):
-            pairs = problem.rows, problem.classes, problem.weight, problem.n_classes
-            again = start_of(problem_of(dense_of(problem) * 2.0**power, *pairs))
-            np.testing.assert_array_equal(again.u, state.u)
-            np.testing.assert_array_equal(again.scale, state.scale * 4.0**-power)
-
-    @each_problem
-    def test_a_factor_on_all_weights_is_nothing(self, make):
-        problem = make(weighted=True)
-        state = start_of(problem)
-        for factor in (1e-3, 7.0, 1e4):
-            pairs = problem.rows, problem.classes, problem.weight * factor, problem.n_classes
-            again = start_of(problem_of(dense_of(problem), *pairs))
-            np.testing.assert_allclose(again.u, state.u, rtol=1e-9)
-            W = state.V * state.scale[:, None]
-            np.testing.assert_allclose(again.V * again.scale[:, None], W, rtol=1e-7, atol=1e-12)
-
-    @each_problem
-    @each_dtype
-    def test_threads(self, monkeypatch, make, dtype):
-        monkeypatch.setattr(class_weights, "_ROWS_PER_TASK", 8)
-        problem = make(dtype, True)
-        one, *others = (start_of(problem, n_jobs=n_jobs) for n_jobs in (1, 2, -1, None))
-        for other in others:
-            for name in ("V", "u", "scale"):
-                assert getattr(other, name).tobytes() == getattr(one, name).tobytes()
-
-    def test_the_log_loss_is_that_of_new_instances(self):
-        """As far as a few hundred tell."""
-        whole = multiclass(n=2500, d=30, noise=2.0, seed=2, weighted=False)
-        known, dense = np.arange(2500) < 400, dense_of(whole)
-        state = start_of(whole.take(known))
-        scores = dense @ (state.V * state.scale[:, None]).T
-        losses = scipy.special.logsumexp(scores, axis=1) - scores[whole.rows, whole.classes]
-        error = losses[~known].std() / np.sqrt(400)
-        assert abs(state.u[0] - losses[~known].mean()) <= 3 * error
-        assert losses[known].mean() < losses[~known].mean()
-
-
-class TestInstancesThatDecide:
-    def seen(self, monkeypatch, problem, seed=0):
-        """Return the shape of the scores, and how many pairs they are judged by."""
-        calls = []
-
-        def spy(scores, at, classes, weight, offset):
-            calls.append((scores.shape, at.copy(), classes.copy(), weight.copy()))
-            return _best_multiple(scores, at, classes, weight, offset)
-
-        monkeypatch.setattr(start, "_best_multiple", spy)
-        start_of(problem, seed)
-        assert len(calls) == len(PRIORS)
-        return calls[0]
-
-    def test_at_most_so_many(self, monkeypatch):
-        problem = multiclass(n=900)
-        (n, n_classes), at, classes, _ = self.seen(monkeypatch, problem)
-        assert (n, n_classes) == (512, 6)
-        assert sorted(at) == list(range(512))
-        assert len(classes) == 512
-
-    def test_fewer_where_classes_are_many(self, monkeypatch):
-        rng = np.random.default_rng(0)
-        dense = rng.normal(size=(700, 3)).astype(np.float32)
-        for n_classes, expected in ((2**13, 256), (2**17, 32)):
-            classes = rng.integers(0, n_classes, 700)
-            problem = problem_of(dense, np.arange(700), classes, None, n_classes)
-            assert self.seen(monkeypatch, problem)[0] == (expected, n_classes)
-
-    def test_with_all_their_pairs(self, monkeypatch):
-        problem = multilabel(weighted=True)
-        (n, _), at, classes, weight = self.seen(monkeypatch, problem)
-        assert 3 < n == len(np.unique(problem.rows)) <= 57
-        assert len(at) == problem.n_pairs
-        np.testing.assert_array_equal(classes, problem.classes)
-        np.testing.assert_allclose(weight, observed_weight(problem), rtol=1e-14)
-        found = {frozenset(problem.rows[at == i]) for i in range(n)}
-        assert all(len(each) == 1 for each in found)
-
-    def test_the_seed_decides(self):
-        problem = multiclass(n=900, noise=2.0)
-        etas = {start_of(problem, seed).scale[0] for seed in range(5)}
-        assert len(etas) == 5
-        assert start_of(problem, 3).scale[0] in etas
-        assert max(etas) < 1.5 * min(etas)
-
 
 class TestNoBetterThanGuessing:
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    @pytest.mark.parametrize("seed", range(5))
+    @pytest.mark.parametrize("seed", range(2))
     def test_labels_that_do_not_depend_on_x(self, dtype, seed):
         rng = np.random.default_rng(seed)
         dense = rng.normal(size=(400, 60)).astype(dtype)
@@ -276,12 +178,6 @@ class TestNoBetterThanGuessing:
         assert best > 0.9992 * np.log(10)
         assert_untouched(start_of(problem, u=u.copy()), u)
 
-    def test_means_that_point_away(self):
-        """Each class has an instance and its opposite."""
-        dense = np.random.default_rng(0).normal(size=(20, 5))
-        dense = np.vstack([dense, -dense])
-        assert_untouched(start_of(problem_of(dense, np.arange(40), np.arange(40) % 20)))
-
     def test_one_instance_of_each_class(self):
         assert_untouched(start_of(problem_of(np.eye(8), np.arange(8), np.arange(8))))
         dense = np.random.default_rng(0).normal(size=(8, 3))
@@ -291,26 +187,15 @@ class TestNoBetterThanGuessing:
     def test_nothing_but_zeros(self):
         assert_untouched(start_of(problem_of(np.zeros((6, 3)), np.arange(6), np.arange(6) % 2)))
 
-    def test_one_pair(self):
-        assert_untouched(start_of(problem_of(np.ones((1, 2)), [0], [1], None, 3)))
-
 
 class TestMagnitude:
-    @pytest.mark.parametrize("power", [20, 25, 30, 37])
+    @pytest.mark.parametrize("power", [20, 37])
     def test_scores_that_overflow_leave_the_start_at_0(self, power):
         problem = multiclass(np.float32)
         dense = np.clip(dense_of(problem) * 10.0**power, -3e38, 3e38).astype(np.float32)
         assert_untouched(start_of(problem_of(dense, problem.rows, problem.classes)))
 
-    @pytest.mark.parametrize("power", [10, 14, 17])
-    def test_large_x_warns_of_nothing_and_has_the_same_start(self, power):
-        small = start_of(multiclass(np.float32))
-        problem = multiclass(np.float32)
-        dense = (dense_of(problem) * 10.0**power).astype(np.float32)
-        state = start_of(problem_of(dense, problem.rows, problem.classes))
-        np.testing.assert_allclose(state.u, small.u, rtol=1e-4)
-
-    @pytest.mark.parametrize("power", [-9, -4, 4, 8])
+    @pytest.mark.parametrize("power", [-9, 8, 17])
     def test_the_same_start_at_any_unit_of_x(self, power):
         problem = multiclass(np.float32)
         small = start_of(problem)
@@ -325,7 +210,7 @@ def best_multiple(scores, at, classes, weight):
 
 
 class TestBestMultiple:
-    @pytest.mark.parametrize("seed", range(60))
+    @pytest.mark.parametrize("seed", range(24))
     @each_dtype
     def test_equals_scipy(self, seed, dtype):
         """Of scores that tell much, little or nothing, of any size, with any number of pairs."""
@@ -361,14 +246,6 @@ class TestBestMultiple:
         mean = scores.astype(np.float64).mean(axis=1)
         return np.average(mean[at] - scores[at, classes], weights=weight)
 
-    def test_both_kinds_are_among_them(self):
-        """Of the tests above."""
-        for tells, is_zero in ((-0.3, True), (1.0, False)):
-            rng = np.random.default_rng(0)
-            scores, at = rng.normal(size=(40, 9)), np.arange(40)
-            scores[at, at % 9] += tells
-            assert (best_multiple(scores, at, at % 9, np.ones(40))[0] == 0) == is_zero
-
     def test_scores_that_tell_all(self):
         """The optimum is infinite, the log-loss close to 0."""
         at = np.arange(30)
@@ -377,46 +254,6 @@ class TestBestMultiple:
             eta, loss = best_multiple(scores, at, at, np.ones(30))
             assert np.isfinite(eta)
             assert 0 <= loss < 1e-3
-
-    def test_scores_that_are_all_equal(self):
-        for value in (0.0, 3.5, -1e6):
-            scores, at = np.full((5, 4), value), np.arange(5)
-            assert best_multiple(scores, at, at % 4, np.ones(5))[0] == 0
-
-    def test_what_is_given_is_not_changed(self):
-        scores, at = np.random.default_rng(0).normal(size=(6, 4)), np.arange(6)
-        before, weight = scores.copy(), np.full(6, 2.0)
-        best_multiple(scores, at, at % 4, weight)
-        np.testing.assert_array_equal(scores, before)
-        assert (weight == 2).all()
-
-    def test_weights_count_in_proportion(self):
-        rng = np.random.default_rng(0)
-        scores, at, classes = rng.normal(size=(20, 5)), np.arange(20), rng.integers(0, 5, 20)
-        scores[at, classes] += 1.0
-        whole = rng.integers(1, 4, 20)
-        twice = np.repeat(at, whole)
-        weighted = best_multiple(scores, at, classes, whole * 0.37)
-        repeated = best_multiple(scores, twice, classes[twice], np.ones(len(twice)))
-        np.testing.assert_allclose(weighted, repeated, rtol=1e-9)
-
-    @pytest.mark.parametrize(
-        ("dtype", "n_classes"),
-        [
-            (np.float32, 200), (np.float64, 1000),
-            (np.float32, 1000),
-            (np.float64, 5000),
-        ],
-    )  # fmt: skip
-    def test_many_classes_that_score_0(self, dtype, n_classes):
-        """One class scores, for half of the rows the right one: a step from 0 goes much too far."""
-        at = np.arange(100)
-        scores = np.zeros((100, n_classes), dtype)
-        scores[at, at + at % 2] = 1.0
-        eta, loss = best_multiple(scores, at, at, np.ones(100))
-        assert eta == pytest.approx(np.log(n_classes - 1), rel=1e-2)
-        expected = log_loss(eta, scores.astype(np.float64), at, at, None)
-        assert loss == pytest.approx(expected, rel=1e-4)
 
 
 ESTIMATORS = {"implicit": ImplicitSoftmaxSGD, "umax": SoftmaxUMax}
@@ -437,7 +274,7 @@ def held_out_loss(model, X, Y):
 
 class TestFit:
     @each_estimator
-    @each_dtype
+    @pytest.mark.parametrize("dtype", [np.float32])
     def test_is_better_than_guessing_before_any_step(self, estimator, dtype):
         X, Y = make_xc_classification(
             1500, 1000, 60, labels_per_row=1.5, dtype=dtype, random_state=0
@@ -448,113 +285,6 @@ class TestFit:
             losses[init] = held_out_loss(model, X[1000:], Y[1000:])
         assert losses["zero"] == pytest.approx(np.log(60), rel=1e-4)
         assert losses["means"] < 0.8 * losses["zero"]
-        # It is also what u says.
-        means = fit(estimator, X[:1000], Y[:1000], learning_rate=1e-9, max_iter=1)
-        assert np.median(means.u_) == pytest.approx(losses["means"], rel=0.1)
-
-    @ends_early
-    @each_estimator
-    def test_no_means_are_asked_for(self, monkeypatch, estimator, xy):
-        def never(*arguments):
-            raise AssertionError
-
-        monkeypatch.setattr(classifier, "start_at_means", never)
-        fit(estimator, *xy, init="zero")
-        with pytest.raises(AssertionError):
-            fit(estimator, *xy)
-
-    @ends_early
-    @each_estimator
-    def test_a_warm_start_goes_on_from_its_weights(self, monkeypatch, estimator, xy):
-        calls = []
-        monkeypatch.setattr(classifier, "start_at_means", lambda *a: calls.append(a))
-        model = fit(estimator, *xy, warm_start=True)
-        assert len(calls) == 1
-        model.fit(*xy)
-        assert len(calls) == 1
-
-    @ends_early
-    @each_estimator
-    @pytest.mark.parametrize("parameters", [{}, {"early_stopping": True}, {"n_hard_negatives": 2}])
-    @pytest.mark.parametrize("rate", [1e-9, 0.3])
-    def test_the_order_of_the_rows(self, estimator, parameters, rate, xy):
-        X, Y = xy
-        weight = np.random.default_rng(1).choice([0.0, 1.0, 2.5], 120)
-        order = np.random.default_rng(0).permutation(120)
-        a = fit(estimator, X, Y, weight, learning_rate=rate, **parameters)
-        b = fit(estimator, X[order], Y[order], weight[order], learning_rate=rate, **parameters)
-        assert a.coef_.any()
-        for name in ("coef_", "intercept_", "loss", "log_loss"):
-            assert learned(a, name).tobytes() == learned(b, name).tobytes()
-
-    @ends_early
-    @each_estimator
-    def test_the_order_of_more_rows_than_decide(self, estimator, make_xy):
-        X, Y = make_xy(n=1300)
-        kept = np.diff(X.indptr) > 0  # those without features are equal: see below
-        X, Y = X[kept], Y[kept]
-        order = np.random.default_rng(0).permutation(X.shape[0])
-        assert len(order) > 1200
-        a, b = fit(estimator, X, Y), fit(estimator, X[order], Y[order], n_jobs=2)
-        assert a.coef_.tobytes() == b.coef_.tobytes()
-
-    @ends_early
-    @each_estimator
-    @pytest.mark.parametrize("early_stopping", [False, True])
-    def test_the_order_of_equal_rows_with_other_labels(self, estimator, early_stopping):
-        """A row comes twice, once with a label more."""
-        rng = np.random.default_rng(0)
-        Y = np.eye(5)[np.arange(40) % 5]
-        X = 2.0 * Y @ np.eye(5, 6) + rng.normal(size=(40, 6))
-        X, Y = np.vstack([X, X[:10]]), np.vstack([Y, np.maximum(Y, np.roll(Y, 1, axis=1))[:10]])
-        data = (X, Y), (X[::-1], Y[::-1])
-        a, b = (fit(estimator, *each, early_stopping=early_stopping) for each in data)
-        assert a.coef_.tobytes() == b.coef_.tobytes()
-
-    @ends_early
-    @each_estimator
-    @pytest.mark.parametrize("parameters", [{}, {"early_stopping": True}])
-    def test_a_weight_of_two_is_a_repeated_row_and_of_zero_a_missing_one(
-        self, estimator, parameters, xy
-    ):
-        X, Y = xy
-        counts = np.random.default_rng(0).integers(0, 4, 120)
-        rows = np.random.default_rng(1).permutation(np.repeat(np.arange(120), counts))
-        weighted = fit(estimator, X, Y, counts, **parameters)
-        repeated = fit(estimator, X[rows], Y[rows], **parameters)
-        assert weighted.coef_.any()
-        assert weighted.coef_.tobytes() == repeated.coef_.tobytes()
-
-    @ends_early
-    @each_estimator
-    def test_what_is_held_out_is_not_in_the_means(self, monkeypatch, estimator, xy):
-        X, Y = xy
-        starts, held = [], []
-
-        def spy_start(problem, state, seed, n_jobs):
-            start_at_means(problem, state, seed, n_jobs)
-            starts.append((problem, state.V.copy(), state.scale.copy()))
-
-        def spy_hold_out(*arguments):
-            found = hold_out(*arguments)
-            held.append(found[1])
-            return found
-
-        monkeypatch.setattr(classifier, "start_at_means", spy_start)
-        monkeypatch.setattr(classifier, "hold_out", spy_hold_out)
-        # Without intercepts, whose frequencies say more here than the means.
-        fit(estimator, X, Y, early_stopping=True, validation_fraction=0.4, fit_intercept=False)
-        ((problem, V, scale), (everything, _, _)), (pairs,) = starts, held
-        assert everything.n_pairs == Y.nnz
-        assert len(pairs.rows) > 100
-        assert not set(pairs.rows) & set(problem.rows)
-        assert len(pairs.rows) + problem.n_pairs == Y.nnz
-        kept = np.setdiff1d(np.arange(120), pairs.rows)
-        assert V.any()
-        np.testing.assert_allclose(V, Y[kept].toarray().T @ X[kept].toarray(), atol=1e-12)
-        mass = Y[kept].toarray().sum(axis=0)
-        slope, offset = np.polyfit(mass, 1 / scale, 1)
-        np.testing.assert_allclose(1 / scale, offset + slope * mass, rtol=1e-9)
 
     def test_large_x_is_fitted(self):
         """Where the sums overflow, from 0."""

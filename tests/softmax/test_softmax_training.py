@@ -1,176 +1,419 @@
-"""Epochs at a given rate: averages, reports, when they end, progress."""
+"""Epochs, searches for hard negatives and for a learning rate, early stopping and the report."""
+
+import warnings
 
 import numpy as np
 import pytest
-from softmax_inputs import problem_of
+import scipy.sparse as sp
+from softmax_inputs import instances_of, problem_of
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
+from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.kernels.softmax.rules import RULES
-from sklearn_xc.softmax.training import Average, History, train
+from sklearn_xc.softmax import classifier, implicit, pairs, training
+from sklearn_xc.softmax.pairs import Pairs, first_instances, hold_out, merge_equal
+from sklearn_xc.softmax.training import REACH, Trial, ValidationLoss, find_rate, train_epoch
 from sklearn_xc.solvers.schedule import Schedule
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState
+from sklearn_xc.weights.class_weights import ClassWeights
 
-#: Rates at which a few epochs end worse than they began are of interest here.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*(is too high|was still falling):sklearn.exceptions.ConvergenceWarning"
+    "ignore:.*(is too high|was still falling|the last rate):sklearn.exceptions.ConvergenceWarning"
 )
-
-ESTIMATORS = [SoftmaxUMax, ImplicitSoftmaxSGD]
-SETTINGS = SgdSettings(RULES["implicit"], 2, 1, 0, intercept_rate=0.1)
+each_estimator = pytest.mark.parametrize("estimator", [SoftmaxUMax, ImplicitSoftmaxSGD])
 
 
-def start(problem):
+@pytest.fixture
+def by_log_loss(monkeypatch):
+    """Have the log-loss decide: ranks are perfect after an epoch on this data."""
+    monkeypatch.setattr(pairs, "_MOST_RANKED", 0)
+
+
+def zero_state(problem):
     u = np.full(problem.n_pairs, np.log(problem.n_classes))
-    return np.zeros((problem.n_classes, problem.instances.shape[1])), u
+    return SoftmaxState.at(np.zeros((problem.n_classes, problem.instances.shape[1])), u)
 
 
-class TestAverage:
-    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    def test_the_kth_iterate_has_weight_k(self, dtype):
+class TestHardNegatives:
+    def test_searches_before_epochs(self, monkeypatch):
+        """Before the first one only if the weights can rank classes."""
+        zero = SoftmaxState.at(np.zeros((3, 2)), np.ones(4))
+        other = SoftmaxState.at(np.eye(3, 2), np.ones(4))
+        expected = [1, 2, 4, 8, 16, 32, 64]
+        assert [e for e in range(100) if training._is_search_due(e, zero)] == expected
+        assert [e for e in range(100) if training._is_search_due(e, other)] == [0, *expected]
+        monkeypatch.setattr(training, "MOST_SEARCHED", 2)
+        assert not training._is_search_due(1, zero)
+        assert training._is_search_due(5, other)
+        other.hard = np.zeros((4, 1), np.int32)
+        assert not any(training._is_search_due(epoch, other) for epoch in range(9))
+
+    def test_an_epoch_searches(self, make_xy):
+        problem = problem_of(make_xy)
+        state, settings = zero_state(problem), SgdSettings(RULES["implicit"], 1, 1, 0, n_hard=4)
+        sizes = []
+        for epoch in range(4):
+            train_epoch(problem, state, settings, Schedule(1.0, 0.9), epoch, 1)
+            sizes.append(state.hard.shape[1])
+        assert sizes == [0, 4, 4, 4]
+        assert (state.hard != problem.classes[:, None]).all()
+
+    @pytest.mark.parametrize(
+        ("estimator", "parameters", "most", "n_hard"),
+        [
+            (ImplicitSoftmaxSGD, {}, 11, 5),
+            (ImplicitSoftmaxSGD, {}, 10, 0),
+            (ImplicitSoftmaxSGD, {"batch_size": 4}, 11, 0),
+            (ImplicitSoftmaxSGD, {"n_hard_negatives": 2}, 11, 2),
+            (SoftmaxUMax, {}, 10, 5),
+        ],
+    )
+    def test_auto(self, estimator, parameters, most, n_hard, make_xy, monkeypatch):
+        monkeypatch.setattr(implicit, "MOST_SEARCHED", most)
+        problem = problem_of(make_xy)  # of 11 classes
+        assert estimator(**parameters)._settings(problem, 0).n_hard == n_hard
+
+    def test_all_others(self, xy):
+        """Nothing is left to sample, however many are asked for."""
+        a, b = (
+            ImplicitSoftmaxSGD(
+                0.1, learning_rate=1.0, n_hard_negatives=h, max_iter=5, random_state=0
+            ).fit(*xy)
+            for h in (14, 1000)
+        )
+        assert a.coef_.tobytes() == b.coef_.tobytes()
+
+
+class TestTrials:
+    @pytest.mark.parametrize(
+        ("losses", "loss", "n_epochs"),
+        [
+            ([3.0, 2.0, 1.0, 2.0, 2.5], 2.0, 3),  # the neighbours of 1 are no better than 2
+            ([3.0, 2.0, 1.5, 1.4], 1.5, 4),
+            ([4.0], 4.0, 1),
+        ],
+    )
+    def test_a_lucky_epoch_does_not_count(self, losses, loss, n_epochs):
+        trial = Trial(1.0, tuple(losses))
+        assert (trial.loss, trial.n_epochs) == (loss, n_epochs)
+
+    @pytest.mark.parametrize(
+        ("losses", "has_stalled"),
+        [
+            ([5.0, 3.0, 4.0, 3.0, 2.95], True),  # 2.95 is better by less than tol
+            ([5.0, 3.0, 4.0, 2.8, 2.95], False),
+            ([5.0, 6.0, 7.0, 8.0], True),
+        ],
+    )
+    def test_patience(self, losses, has_stalled):
+        assert training._has_stalled(losses, 0.1) == has_stalled
+
+    @pytest.mark.parametrize(
+        ("target", "decay", "max_iter", "is_out"),
+        [
+            (np.inf, 1.0, 9, False),
+            (1.89, 1.0, 9, True),  # at 0.1 an epoch, the last one ends at 1.9
+            (1.91, 1.0, 9, False),
+            (2.51, 0.5, 11, False),  # falling rates gain 0.1 in all
+            (2.49, 0.5, 11, True),
+        ],
+    )
+    def test_what_cannot_catch_up_ends(self, target, decay, max_iter, is_out):
+        schedule = Schedule(1.0, decay)
+        assert training._is_out_of_reach(target, [2.7, 2.6], schedule, max_iter) == is_out
+
+
+class TestSearch:
+    @pytest.fixture
+    def search(self, monkeypatch, make_xy):
+        """Return a search over made-up losses: its power of ten, edge flag and powers tried."""
+        problem = problem_of(make_xy)
+
+        def search(loss_of, n_hard=0):
+            settings, tried = SgdSettings(RULES["implicit"], 1, 1, 0, n_hard=n_hard), []
+            first = training.first_rate(problem, settings)
+
+            def no_epoch(problem, state, settings, schedule, epoch, n_jobs):
+                tried.append(np.round(2 * np.log10(schedule.rate / first)) / 2)
+                if not np.isfinite(loss_of(tried[-1])):
+                    raise FloatingPointError
+
+            monkeypatch.setattr(training, "train_epoch", no_epoch)
+            trial, at_edge = find_rate(
+                problem,
+                zero_state(problem),
+                settings,
+                0.9,
+                1,
+                1e-3,
+                lambda weights: (loss_of(tried[-1]),) * 2,
+                1,
+                lambda trial: None,
+            )
+            if not trial.losses:
+                return None, at_edge, tried
+            return np.round(2 * np.log10(trial.rate / first)) / 2, at_edge, tried
+
+        return search
+
+    @pytest.mark.parametrize("best", [-3, -1, 0, 1, 3])
+    @pytest.mark.parametrize("side", [-0.1, 0.1])
+    def test_it_climbs_to_the_lowest_loss(self, side, best, search):
+        found, at_edge, tried = search(lambda power: 2.0 + abs(power - best - side))
+        assert (found, at_edge) == (best, False)
+        assert tried[-1] == best + 5 * side  # half a power towards the better neighbour
+        assert {best - 1, best, best + 1} <= set(tried)
+
+    def test_it_may_end_between_two_powers(self, search):
+        assert search(lambda power: 1.0 + abs(power + 1.5))[0] == -1.5
+        assert search(lambda power: 1.0 + abs(power + 1.5), n_hard=2)[0] in (-1, -2)
+
+    @pytest.mark.parametrize("sign", [-1, 1])
+    def test_the_last_rate(self, sign, search):
+        assert search(lambda power: 9.0 - sign * power)[:2] == (sign * REACH, True)
+
+    def test_rates_that_diverge_lead_down(self, search):
+        assert search(lambda power: np.inf if power > -3 else 9.0 - power)[0] == -3
+        assert search(lambda power: np.inf)[0] is None
+
+    def test_small_gains_are_not_followed(self, search):
+        found, _, tried = search(lambda power: 5.0 - 0.009 * 5 * power)
+        assert found == 1
+        assert max(tried) == 1
+
+
+class TestAuto:
+    @each_estimator
+    def test_the_rate_is_no_worse_than_its_neighbours(self, estimator, make_xy, by_log_loss):
+        X, Y = make_xy(n=300)
+        model, losses = estimator(random_state=0).fit(X, Y), []
+        for factor in (0.1, 1.0, 10.0):
+            rate = factor * model.learning_rate_
+            other = estimator(random_state=0, learning_rate=rate, early_stopping=True).fit(X, Y)
+            losses.append(other.fit_report_["log_loss"][-1])
+        assert losses[1] <= min(losses) + 0.02
+        assert model.fit_report_["log_loss"][-1] == losses[1]  # it is the same fit
+
+    @pytest.mark.parametrize("power", [-40, 9])
+    @each_estimator
+    def test_the_unit_of_x_makes_no_difference(self, estimator, power, make_xy, by_log_loss):
+        """Except for the order of the instances, which follows from their content."""
+        X, Y = make_xy(n=200)
+        plain = estimator(random_state=0, fit_intercept=False).fit(X, Y)
+        scaled = estimator(random_state=0, fit_intercept=False).fit(X * 10.0**power, Y)
+        assert 0.09 < scaled.learning_rate_ * 100.0**power / plain.learning_rate_ < 11
+        losses = [model.fit_report_["log_loss"][-1] for model in (plain, scaled)]
+        assert losses[0] == pytest.approx(losses[1], rel=0.2)
+
+    @each_estimator
+    def test_labels_that_do_not_depend_on_x(self, estimator):
         rng = np.random.default_rng(0)
-        iterates = [rng.normal(size=(3, 2)).astype(dtype) for _ in range(6)]
-        intercepts = rng.normal(size=(6, 3))
-        average = Average()
-        for k, W in enumerate(iterates, 1):
-            mean, intercept = average.add(W, intercepts[k - 1])
-            expected = np.average(iterates[:k], axis=0, weights=np.arange(1, k + 1))
-            np.testing.assert_allclose(mean, expected, rtol=1e-5 if dtype == np.float32 else 1e-13)
-            expected = np.average(intercepts[:k], axis=0, weights=np.arange(1, k + 1))
-            np.testing.assert_allclose(intercept, expected, rtol=1e-13)
-            assert intercept is not intercepts[0]
-            assert mean.dtype == dtype
-            assert mean is not W
+        X, y = rng.normal(size=(800, 10)), rng.integers(0, 20, 800)
+        proba = estimator(random_state=0).fit(X[:400], y[:400]).predict_log_proba(X[400:])
+        assert -proba[np.arange(400), y[400:]].mean() < 1.02 * np.log(20)
+
+    def test_without_early_stopping_all_epochs_are_run(self, make_xy):
+        X, Y = make_xy(n=200)
+        model = ImplicitSoftmaxSGD(random_state=0, early_stopping=False, max_iter=7).fit(X, Y)
+        rate = model.learning_rate_
+        whole = ImplicitSoftmaxSGD(random_state=0, learning_rate=rate, max_iter=7).fit(X, Y)
+        assert model.n_iter_ == 7
+        assert model.coef_.tobytes() == whole.coef_.tobytes()
+
+    def test_a_failed_training_is_repeated_at_a_tenth_of_the_rate(self, make_xy, monkeypatch):
+        """A loss above that of the trial on what is trained on now, or a divergence."""
+        X, Y = make_xy(n=200)
+        plain = SoftmaxUMax(random_state=0).fit(X, Y)
+        calls, find = [], classifier.find_rate
+
+        def lucky(*args):
+            trial, at_edge = find(*args)
+            calls.append(trial.rate)
+            losses = tuple(loss - 9.0 * (len(calls) == 1) for loss in trial.losses)
+            return trial._replace(losses=losses), at_edge
+
+        monkeypatch.setattr(classifier, "find_rate", lucky)
+        model = SoftmaxUMax(random_state=0).fit(X, Y)
+        np.testing.assert_allclose(calls, [plain.learning_rate_, 0.1 * plain.learning_rate_])
+        assert model.learning_rate_ == calls[1]
+        monkeypatch.undo()
+        run, n_runs = SoftmaxUMax._run_epochs, []
+        monkeypatch.setattr(
+            SoftmaxUMax,
+            "_run_epochs",
+            lambda self, *a: n_runs.append(1) or ([] if len(n_runs) == 1 else run(self, *a)),
+        )
+        again = SoftmaxUMax(random_state=0).fit(X, Y)
+        assert again.learning_rate_ == pytest.approx(0.1 * plain.learning_rate_)
+
+    def test_a_warning_at_the_last_rate(self, xy, monkeypatch):
+        find = classifier.find_rate
+        monkeypatch.setattr(classifier, "find_rate", lambda *args: (find(*args)[0], True))
+        with pytest.warns(ConvergenceWarning, match=r"ended at .*, the last rate that it tries"):
+            ImplicitSoftmaxSGD(random_state=0).fit(*xy)
+
+    def test_no_rate_converges(self, xy, monkeypatch):
+        monkeypatch.setattr(classifier, "find_rate", lambda *args: (Trial(1.0), False))
+        with pytest.raises(ValueError, match=r"at any of the rates tried\. Lower learning"):
+            SoftmaxUMax().fit(*xy)
+
+
+class TestHoldOut:
+    def test_equal_rows_are_on_one_side(self, make_xy):
+        X, Y = make_xy(n=200)
+        instances = instances_of(sp.vstack([X, X]).tocsr())
+        rows, classes = (c.astype(np.int32) for c in sp.vstack([Y, Y]).tocoo().coords)
+        merged = merge_equal(instances, Pairs(rows, classes, np.ones(len(rows))))
+        kept, held = hold_out(ImplicitSoftmaxSGD(), merged, 15, 0, False)
+        assert (merged.weight == 2).all()
+        assert not set(kept.rows % 200) & set(held.rows % 200)
+
+    def test_only_labels_that_a_trial_can_learn_count(self):
+        """Label 3 has one instance."""
+        rows, classes = np.arange(20, dtype=np.int32), np.arange(20, dtype=np.int32) % 3
+        classes[7] = 3
+        for seed in range(20):
+            kept, held = hold_out(
+                ImplicitSoftmaxSGD(validation_fraction=0.3),
+                Pairs(rows, classes, np.ones(20)),
+                4,
+                seed,
+                False,
+            )
+            assert 3 not in held.classes
+            assert len(kept.rows) == 14
+            assert not set(kept.rows) & set(held.rows)
+
+    @pytest.mark.parametrize("n", [1, 5])
+    def test_all_where_nothing_would_be_left(self, n):
+        """One instance, or each of a label of its own."""
+        all_pairs = Pairs(*np.tile(np.arange(n, dtype=np.int32), (2, 1)), np.ones(n))
+        kept, held = hold_out(ImplicitSoftmaxSGD(), all_pairs, 5, 0, False)
+        assert kept.rows.tolist() == held.rows.tolist() == list(range(n))
+
+    @pytest.mark.parametrize(("n", "n_held"), [(30, 10), (300, 100), (1000, 256), (9000, 900)])
+    def test_ranks_take_more_instances(self, n, n_held):
+        all_pairs = Pairs(np.arange(n, dtype=np.int32), np.zeros(n, np.int32), np.ones(n))
+        _, held = hold_out(ImplicitSoftmaxSGD(), all_pairs, 1, 0, True)
+        assert len(held.rows) == n_held
+
+    def test_first_instances(self):
+        rows = np.repeat(np.array([5, 2, 9], np.int32), 2)
+        found = first_instances(Pairs(rows, rows, np.ones(6)), 2)
+        assert found.rows.tolist() == [5, 5, 2, 2]
+
+    def test_what_is_held_out_has_no_part_in_trials(self, make_xy, monkeypatch):
+        """Neither its rows, nor its features."""
+        X, Y = make_xy(n=200)
+        seen, find = [], classifier.find_rate
+
+        def spy(problem, state, *args):
+            seen.append((problem, state.V.copy()))
+            return find(problem, state, *args)
+
+        monkeypatch.setattr(classifier, "find_rate", spy)
+        SoftmaxUMax(early_stopping=True, validation_fraction=0.25, random_state=0).fit(X, Y)
+        ((problem, V),) = seen
+        kept = np.unique(problem.rows)
+        assert problem.n_pairs == np.diff(Y.indptr)[kept].sum()  # all pairs of a row
+        held = np.setdiff1d(np.flatnonzero(np.diff(Y.indptr)), kept)
+        assert len(held) >= 50
+        assert not V[:, np.setdiff1d(X[held].indices, X[kept].indices)].any()
+
+
+@pytest.mark.parametrize("by_rank", [False, True])
+def test_the_validation_loss(by_rank):
+    """Against loops over instances."""
+    rng = np.random.default_rng(0)
+    X, W, b = rng.normal(size=(30, 6)), rng.normal(size=(9, 6)), rng.normal(size=9)
+    Y = rng.random((30, 9)) < 0.3
+    Y[:, 0] |= ~Y.any(axis=1)
+    weight = rng.uniform(0.5, 2.0, 30)
+    rows, classes = (c.astype(np.int32) for c in np.nonzero(Y))
+    scores = X @ W.T + b
+    log_proba = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    expected = -np.average(log_proba[rows, classes], weights=weight[rows])
+    loss = ValidationLoss(instances_of(X), Pairs(rows, classes, weight[rows]), by_rank, 1)
+    criterion, log_loss = loss(ClassWeights(W, None, b))
+    assert log_loss == pytest.approx(expected)
+    if not by_rank:
+        assert criterion == log_loss
+        return
+    reciprocal = [1 / (1 + (s[~y] >= s[y].max()).sum()) for s, y in zip(scores, Y, strict=True)]
+    assert criterion == pytest.approx(1 - np.average(reciprocal, weights=weight) + 0.01 * expected)
+
+
+class TestEarlyStopping:
+    @each_estimator
+    def test_it_trains_all_for_the_best_number_of_epochs(self, estimator, make_xy, by_log_loss):
+        X, Y = make_xy(n=200)
+        Y = Y[:, [j for j in range(15) if j != 4]]  # 4 has no instance
+        parameters = {"learning_rate": 0.3, "random_state": 0, "decay": 1.0, "init": "zero"}
+        model = estimator(max_iter=200, early_stopping=True, **parameters).fit(X, Y)
+        assert 1 < model.n_iter_ < 100
+        whole = estimator(max_iter=model.n_iter_, **parameters).fit(X, Y)
+        assert model.coef_.tobytes() == whole.coef_.tobytes()
+        assert (model.fit_report_["log_loss"] != whole.fit_report_["log_loss"]).all()
+
+    @pytest.mark.parametrize("rate", ["auto", 1.0])
+    @pytest.mark.parametrize("early_stopping", ["auto", True, False])
+    def test_auto_goes_with_the_rate(self, early_stopping, rate, xy):
+        model = ImplicitSoftmaxSGD(
+            early_stopping=early_stopping, learning_rate=rate, decay=1.0, random_state=0
+        ).fit(*xy)
+        stops = rate == "auto" if early_stopping == "auto" else early_stopping
+        assert (model.n_iter_ < 50) == stops
+
+    def test_warnings(self, make_xy, by_log_loss):
+        xy = make_xy(n=100)
+        late = ImplicitSoftmaxSGD(learning_rate=1e-3, early_stopping=True, tol=0.0, max_iter=3)
+        with pytest.warns(ConvergenceWarning, match=r"still falling by over tol=0 after .* Raise"):
+            late.set_params(init="zero").fit(*xy)
+        with pytest.warns(ConvergenceWarning, match=r"has 2.71: learning_rate=1000 is too"):
+            SoftmaxUMax(learning_rate=1e3, max_iter=3, random_state=0).fit(*xy)
+
+    def test_nothing_left_to_train_on(self):
+        X = np.array([[1.0, 0.0], [1.0, 0.0]])
+        with pytest.raises(ValueError, match="early_stopping holds out 1 of 1 distinct instances"):
+            SoftmaxUMax(early_stopping=True).fit(X, sp.csr_array([[1, 0], [1, 0]]))
 
 
 class TestReport:
-    COLUMNS = ("loss", "log_loss", "learning_rate", "seconds")
-
-    def test_rows_are_added_below(self):
-        history = History()
-        history.add(1.0, 2.0, 0.5, 3.0)
-        first = history.report()
-        assert tuple(first) == self.COLUMNS
-        again = History()
-        again.add(4.0, np.nan, 0.25, 1.0)
-        both = again.report(first)
-        np.testing.assert_array_equal(both["log_loss"], [2.0, np.nan])
-        np.testing.assert_array_equal(both["loss"], [1.0, 4.0])
-        assert len(first["loss"]) == 1
-        assert all(len(values) == 0 for values in History().report().values())
-
-    @pytest.mark.parametrize("estimator", ESTIMATORS)
+    @each_estimator
     @pytest.mark.parametrize("decay", [0.5, "1/t"])
-    def test_of_a_fit_and_of_partial_fits(self, estimator, decay, xy):
+    def test_columns(self, estimator, decay, xy):
         model = estimator(learning_rate=0.2, decay=decay, max_iter=3, random_state=0).fit(*xy)
-        after_fit = model.fit_report_
-        model.partial_fit(*xy, sample_ids=np.arange(120))
         report = model.fit_report_
-        assert tuple(report) == self.COLUMNS
-        for name, values in report.items():
-            assert values.dtype == np.float64
-            assert values.shape == (4,) == (model.n_iter_,)
-            np.testing.assert_array_equal(values[:3], after_fit[name])
-        rates = [0.2, 0.1, 0.05, 0.025] if decay == 0.5 else 0.2 / np.arange(1, 5)
+        assert tuple(report) == ("loss", "log_loss", "learning_rate", "seconds")
+        assert all(c.shape == (model.n_iter_,) == (3,) for c in report.values())
+        rates = [0.2, 0.1, 0.05] if decay == 0.5 else 0.2 / np.arange(1, 4)
         np.testing.assert_allclose(report["learning_rate"], rates)
-        assert np.isnan(report["log_loss"]).tolist() == [False, False, False, True]
+        assert np.isfinite(report["log_loss"]).all()
         assert (report["seconds"] > 0).all()
-        assert model.fit(*xy).n_iter_ == 3
 
-    def test_of_partial_fits_alone(self, xy):
-        model = ImplicitSoftmaxSGD(learning_rate=0.2, random_state=0)
-        for n_calls in (1, 2, 3):
-            assert model.partial_fit(*xy).n_iter_ == n_calls
-            assert {len(values) for values in model.fit_report_.values()} == {n_calls}
-
-
-class TestTrain:
-    def test_all_epochs_run_without_patience(self, make_xy):
-        problem = problem_of(make_xy)
-        state = SoftmaxState.at(*start(problem))
-        W, intercept, history = train(problem, state, SETTINGS, Schedule(1.0, 0.9), 4)
-        assert W is state.V
-        assert intercept is state.intercept
-        assert intercept.all()
-        assert len(history.loss) == len(set(history.loss)) == 4
-        assert np.isnan(history.log_loss).all()
-        assert history.learning_rate == pytest.approx([1.0, 0.9, 0.81, 0.729])
-        assert len(history.seconds) == 4
-
-    @pytest.mark.parametrize(
-        ("losses", "patience", "n_epochs"),
-        [
-            ([5.0, 3.0, 4.0, 3.0, 2.95, 6.0, 0.0], 3, 5),  # 2.95 is better by less than tol
-            ([5.0, 3.0, 4.0, 2.8, 2.95, 6.0, 3.0, 0.0], 3, 7),
-            ([5.0, 6.0, 0.0], 1, 2),
-            ([5.0, 4.0, 3.0, 2.0], 1, 4),
-        ],
-    )
-    def test_patience(self, losses, patience, n_epochs, make_xy):
-        problem = problem_of(make_xy)
-        state = SoftmaxState.at(*start(problem))
-        told = iter(losses)
-        W, intercept, history = train(
-            problem, state, SETTINGS, Schedule(1.0, 0.9), len(losses),
-            monitor=lambda weights: next(told), patience=patience, tol=0.1,
-        )  # fmt: skip
-        assert history.log_loss == losses[:n_epochs]
-        assert W is state.V
-        assert intercept is state.intercept
-
-    @pytest.mark.parametrize(
-        ("target", "decay", "max_iter", "n_epochs"),
-        [
-            (np.inf, 1.0, 9, 9),
-            (1.9, 1.0, 9, 9),  # at 0.1 an epoch, the last one ends at 1.9, or nearly
-            (1.8, 1.0, 9, 2),
-            (1.8, 1.0, 11, 11),
-            (1.8, 0.5, 11, 2),  # falling rates gain 0.1 in all
-            (2.51, 0.5, 11, 11),
-            (2.0, "1/t", 9, 2),  # 2 / 3 + ... + 2 / 9 = 2.66 epochs
-        ],
-    )
-    def test_what_cannot_catch_up_ends(self, target, decay, max_iter, n_epochs, make_xy):
-        problem = problem_of(make_xy)
-        state = SoftmaxState.at(*start(problem))
-        if decay == 1.0:
-            told = iter(2.7 - 0.1 * np.arange(max_iter) + 1e-9)
-        else:
-            told = iter([2.7, 2.6, *2.6 - np.arange(1, max_iter)])
-        _, _, history = train(
-            problem, state, SETTINGS, Schedule(1.0, decay), max_iter,
-            monitor=lambda weights: float(next(told)), patience=99, target=target + 1e-6,
-        )  # fmt: skip
-        assert len(history.log_loss) == n_epochs
-
-    def test_a_monitor_that_is_not_finite(self, make_xy):
-        problem = problem_of(make_xy)
-        state = SoftmaxState.at(*start(problem))
-        with pytest.raises(FloatingPointError, match="no longer finite"):
-            train(problem, state, SETTINGS, Schedule(1.0, 0.9), 2, monitor=lambda weights: np.nan)
-
-    def test_the_number_of_the_first_epoch_decides_on_the_random_numbers(self, make_xy):
-        problem = problem_of(make_xy)
-        whole = SoftmaxState.at(*start(problem))
-        train(problem, whole, SETTINGS, Schedule(1.0, 1.0), 3)
-        parts = SoftmaxState.at(*start(problem))
-        train(problem, parts, SETTINGS, Schedule(1.0, 1.0), 1)
-        other = SoftmaxState.at(parts.V.copy(), parts.u.copy(), parts.intercept.copy())
-        train(problem, parts, SETTINGS, Schedule(1.0, 1.0), 2, first_epoch=1)
-        train(problem, other, SETTINGS, Schedule(1.0, 1.0), 2, first_epoch=0)
-        np.testing.assert_array_equal(parts.V, whole.V)
-        np.testing.assert_array_equal(parts.intercept, whole.intercept)
-        assert (other.V != whole.V).any()
-
-
-class TestProgress:
-    @pytest.mark.parametrize("estimator", ESTIMATORS)
-    def test_verbose(self, estimator, xy, capsys):
-        model = estimator(learning_rate=0.5, max_iter=30, random_state=0)
-        model.fit(*xy)
-        assert capsys.readouterr().out == ""
-        model.set_params(verbose=1).fit(*xy)
+    def test_lines(self, xy, capsys):
+        model = SoftmaxUMax(learning_rate=0.5, max_iter=30, random_state=0, verbose=1).fit(*xy)
         lines = capsys.readouterr().out.splitlines()
-        assert 2 <= len(lines) <= 8
-        assert lines[0].startswith(f"[{estimator.__name__}] epoch 1 of 30: ")
+        assert lines[0].startswith("[SoftmaxUMax] epoch 1 of 30: ")
         last = model.fit_report_["log_loss"][-1]
         assert f"epoch 30 of 30: log-loss {last:.4g}, " in lines[-1]
+
+
+def test_an_interrupt_leaves_the_model(xy, make_xy, monkeypatch, interrupt_main):
+    model = ImplicitSoftmaxSGD(learning_rate=1.0, max_iter=3, random_state=0).fit(*xy)
+    coef, before = model.coef_.copy(), dict(vars(model))
+    run_epoch, calls = training.run_epoch, []
+
+    def interrupted(*args):
+        calls.append(args)
+        if len(calls) == 3:
+            interrupt_main()
+        return run_epoch(*args)
+
+    monkeypatch.setattr(training, "run_epoch", interrupted)
+    model.set_params(warm_start=True, learning_rate="auto", max_iter=100_000)
+    with pytest.raises(KeyboardInterrupt), warnings.catch_warnings():
+        model.fit(*make_xy(seed=1))
+    assert 3 <= len(calls) < 1000
+    assert all(vars(model)[name] is before[name] for name in before if name.endswith("_"))
+    np.testing.assert_array_equal(model.coef_, coef)

@@ -1,16 +1,16 @@
 """A pass over (instance, class) pairs in mini-batches that share their sampled classes.
 
 The weights of the sampled classes on the features of the batch are written side by side once, so
-that all pairs of a batch meet all of its classes at a small part of the price of single steps.
+that scoring a pair with a class costs a small part of what it costs in single steps.
 
-Several threads may run one pass. Each step has three phases, and the threads meet after each:
+Several threads may run one pass. Each step has three phases, with a barrier after each:
 
 1. Scores. A block of classes of one fixed width is one unit of work, and so is a group of targets
    that were not sampled. Unit k is done by the thread ``k % n_workers``.
-2. The first thread solves the step in scores, and the last makes the next batch ready.
+2. The first thread solves the step in scores, and the last prepares the next batch.
 3. The step in weights, by the units of phase 1.
 
-What a unit does depends on no thread, so that neither do the weights.
+The result of a unit does not depend on threads, so neither do the weights.
 """
 
 import functools
@@ -67,14 +67,14 @@ class ScoreWork(NamedTuple):
 
 
 class BatchWork(NamedTuple):
-    """What the threads of a pass share.
+    """Work space shared by the threads of a pass.
 
     Attributes
     ----------
     batches : tuple of BatchRows
         Those of even and of odd steps.
     room : Preparation
-        Where they are made ready.
+        Work space for preparing them.
     blocks : ndarray of shape (n_units, n_touched, width)
         Weights of the sampled classes side by side, ``width`` of them in a block.
     scores : ScoreWork
@@ -88,7 +88,7 @@ class BatchWork(NamedTuple):
 
     @classmethod
     def for_pass(cls, visits: Visits, batches: Batches, m: int, V: np.ndarray) -> "BatchWork":
-        """Return room for all steps of a pass that draw m classes each, for weights like V."""
+        """Allocate for all steps of a pass that draw m classes each, for weights like V."""
         bounds = batches.bounds
         n = int(np.diff(bounds).max(initial=0))
         lengths = np.diff(visits.X[0])[visits.rows[visits.order[: bounds[-1]]]]
@@ -122,15 +122,15 @@ class ThreadWork(NamedTuple):
 
 
 def count_blocks(m: int, dtype: np.dtype) -> int:
-    """Return how many blocks m classes take: more threads than that and one are of no use."""
+    """Return how many blocks m classes take; one thread more than that can be of use."""
     return -(-m // lanes_of(dtype))
 
 
 @inlined
-def _score_units(size, q, X, model, blocks, batch, own, mine, crew):
+def _score_units(size, q, X, model, blocks, batch, own, mine, thread):
     """Write what shrinkage makes of the scores of a batch: the units of this thread."""
     n_blocks, n_groups = _count_units(size, q, blocks)
-    for unit in range(crew.worker, n_blocks + n_groups, crew.n_workers):
+    for unit in range(thread.worker, n_blocks + n_groups, thread.n_workers):
         if unit < n_blocks:
             _score_block(unit, size, model, batch, blocks[unit], mine, q)
         else:
@@ -139,10 +139,10 @@ def _score_units(size, q, X, model, blocks, batch, own, mine, crew):
 
 
 @inlined
-def _move_units(size, p, X, model, intercept_rate, blocks, batch, totals, mine, crew):
+def _move_units(size, p, X, model, intercept_rate, blocks, batch, totals, mine, thread):
     """Make the step in weights: the units of this thread."""
     n_blocks, n_groups = _count_units(size, p, blocks)
-    for unit in range(crew.worker, n_blocks + n_groups, crew.n_workers):
+    for unit in range(thread.worker, n_blocks + n_groups, thread.n_workers):
         if unit < n_blocks:
             _move_block(
                 unit, size, model, intercept_rate, batch, blocks[unit], mine.moves, p, totals
@@ -288,9 +288,21 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
             gram = batch.gram[: size * size].reshape((size, size))
             solver = scores.solver[: N_WORK * size * m].reshape((N_WORK, size, m))
             solve_batch(
-                batch.scale[:size], alpha, gram, place, batch.group[:size], q, c, own, c_y, new_u,
-                p, totals, solver, precision,
-            )  # fmt: skip
+                batch.scale[:size],
+                alpha,
+                gram,
+                place,
+                batch.group[:size],
+                q,
+                c,
+                own,
+                c_y,
+                new_u,
+                p,
+                totals,
+                solver,
+                precision,
+            )
         else:
             explicit_moves(batch, size, own, q, new_u, p, totals, settings)
         for i in range(size):
@@ -300,11 +312,11 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
         return objective
 
     @kernel
-    def run_batches(visits, batches, first, last, model, rates, draws, settings, work, crew):
+    def run_batches(visits, batches, first, last, model, rates, draws, settings, work, thread):
         """Make the steps ``first`` to ``last`` of an epoch; return the sum of their objectives.
 
-        Each thread makes this call. The objectives are returned to number 0, and 0 to the others.
-        Nothing here may raise: the others would wait.
+        Each thread makes this call. Thread 0 gets the objectives, the others 0. Nothing here may
+        raise: the other threads would wait.
 
         Parameters
         ----------
@@ -324,16 +336,17 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
             Of the rule.
         work : BatchWork
             Shared by all threads.
-        crew : Crew
-            The threads, and which of them this is.
+        thread : Thread
+            This thread.
         """
         precision = _SINGLE_PRECISION if model.V.itemsize == 4 else PRECISION
         X, blocks, scores = visits.X, work.blocks, work.scores
         width = blocks.shape[2]
         mine = ThreadWork(
-            np.ones(width, model.V.dtype), np.empty(width, model.V.dtype),
+            np.ones(width, model.V.dtype),
+            np.empty(width, model.V.dtype),
             np.zeros((scores.own.shape[0], width), model.V.dtype),
-        )  # fmt: skip
+        )
         objective = 0.0
         for step in range(first - 1, last):
             batch, following = work.batches[step % 2], work.batches[(step + 1) % 2]
@@ -345,24 +358,32 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
             q = scores.q[: size * m].reshape((size, m))
             p = scores.p[: size * m].reshape((size, m))
             # 1. Scores of the batch, as the shrinkage of their class alone makes them.
-            _score_units(size, q, X, model, blocks, batch, scores.own, mine, crew)
-            if not wait_for_all(crew.barrier, crew.n_workers):
+            _score_units(size, q, X, model, blocks, batch, scores.own, mine, thread)
+            if not wait_for_all(thread.barrier, thread.n_workers):
                 break
             # 2. The step in scores.
-            if crew.worker == 0 and size > 0:
+            if thread.worker == 0 and size > 0:
                 objective = solve_scores(
-                    pairs, q, p, visits.weight, model.u, batch, scores, settings, precision,
+                    pairs,
+                    q,
+                    p,
+                    visits.weight,
+                    model.u,
+                    batch,
+                    scores,
+                    settings,
+                    precision,
                     objective,
-                )  # fmt: skip
-            if crew.worker == crew.n_workers - 1 and step + 1 < last:
+                )
+            if thread.worker == thread.n_workers - 1 and step + 1 < last:
                 prepare_batch(step + 1, visits, batches, rates, draws, work.room, following)
-            if not wait_for_all(crew.barrier, crew.n_workers):
+            if not wait_for_all(thread.barrier, thread.n_workers):
                 break
             # 3. The step in weights.
             _move_units(
-                size, p, X, model, rates.intercept, blocks, batch, scores.totals, mine, crew
+                size, p, X, model, rates.intercept, blocks, batch, scores.totals, mine, thread
             )
-            if not wait_for_all(crew.barrier, crew.n_workers):
+            if not wait_for_all(thread.barrier, thread.n_workers):
                 break
         return objective
 

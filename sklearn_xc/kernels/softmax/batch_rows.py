@@ -1,6 +1,6 @@
-"""What a step of a mini-batch needs besides weights: its rows, its classes, its Gram matrix.
+"""Rows, classes and Gram matrix of a mini-batch.
 
-So it is made ready while another thread solves the step before.
+They do not depend on the weights, so one thread prepares them while another solves the step before.
 """
 
 import math
@@ -28,7 +28,7 @@ class BatchRows(NamedTuple):
     scale, c_y : ndarray of float64 of shape (n,)
         ``A`` and shrinkage of ``implicit_batch.solve_batch``, of each pair.
     b_y : ndarray of float64 of shape (n,)
-        Intercept of the class of each pair; ``prepare_batch`` leaves room for it, and for b.
+        Intercept of the class of each pair; not set by ``prepare_batch``, nor is b.
     y, rows : ndarray of int64 of shape (n,)
         Classes and rows of X.
     place, group : ndarray of int64 of shape (n,)
@@ -70,20 +70,34 @@ class BatchRows(NamedTuple):
 
     @classmethod
     def with_room(cls, n: int, m: int, nnz: int, d: int, dtype: np.dtype) -> "BatchRows":
-        """Return room for a batch of n rows with `nnz` non-zeros of d features."""
+        """Allocate for a batch of n rows with `nnz` non-zeros of d features."""
         i64, f64, i32 = np.int64, np.float64, np.int32
         return cls(
-            sizes=np.zeros(2, i64), scale=scratch(n, f64), c_y=scratch(n, f64), b_y=scratch(n, f64),
-            y=scratch(n, i64), rows=scratch(n, i64), place=scratch(n, i64), group=scratch(n, i64),
-            drawn=scratch(m, i64), alpha=scratch(m, f64), c=scratch(m, f64), b=scratch(m, f64),
-            gram=np.zeros(n * n), indptr=np.zeros(n + 1, i64), indices=np.empty(nnz, i32),
-            data=scratch(nnz, dtype), touched=np.empty(min(nnz, d), i32),
-            columns=np.empty(nnz, i32), holders=np.empty(nnz, i32), values=scratch(nnz, dtype),
-        )  # fmt: skip
+            sizes=np.zeros(2, i64),
+            scale=scratch(n, f64),
+            c_y=scratch(n, f64),
+            b_y=scratch(n, f64),
+            y=scratch(n, i64),
+            rows=scratch(n, i64),
+            place=scratch(n, i64),
+            group=scratch(n, i64),
+            drawn=scratch(m, i64),
+            alpha=scratch(m, f64),
+            c=scratch(m, f64),
+            b=scratch(m, f64),
+            gram=np.zeros(n * n),
+            indptr=np.zeros(n + 1, i64),
+            indices=np.empty(nnz, i32),
+            data=scratch(nnz, dtype),
+            touched=np.empty(min(nnz, d), i32),
+            columns=np.empty(nnz, i32),
+            holders=np.empty(nnz, i32),
+            values=scratch(nnz, dtype),
+        )
 
 
 class Preparation(NamedTuple):
-    """Where a batch is made ready.
+    """Work space for preparing a batch.
 
     Attributes
     ----------
@@ -106,14 +120,16 @@ class Preparation(NamedTuple):
 
     @classmethod
     def with_room(cls, nnz: int, d: int, dtype: np.dtype) -> "Preparation":
-        """Return room for batches with `nnz` non-zeros of d features."""
+        """Allocate for batches with `nnz` non-zeros of d features."""
         width = lanes_of(dtype)
         return cls(
-            np.zeros(mark_words(d), np.uint64), np.empty(d, np.int32),
+            np.zeros(mark_words(d), np.uint64),
+            np.empty(d, np.int32),
             np.empty(min(nnz, d) + 1, np.int64),
-            aligned_zeros((min(nnz, d), width), dtype), np.ones(width, dtype),
+            aligned_zeros((min(nnz, d), width), dtype),
+            np.ones(width, dtype),
             np.empty(width, dtype),
-        )  # fmt: skip
+        )
 
 
 def lanes_of(dtype: np.dtype) -> int:
@@ -177,9 +193,11 @@ def _touch_probability(n, n_class, size, chance):
     if n - n_class < size:
         return 1.0
     log_absent = (
-        math.lgamma(n - n_class + 1.0) - math.lgamma(n - n_class - size + 1.0)
-        - math.lgamma(n + 1.0) + math.lgamma(n - size + 1.0)
-    )  # fmt: skip
+        math.lgamma(n - n_class + 1.0)
+        - math.lgamma(n - n_class - size + 1.0)
+        - math.lgamma(n + 1.0)
+        + math.lgamma(n - size + 1.0)
+    )
     return 1.0 - math.exp(log_absent) * (1.0 - chance)
 
 

@@ -50,25 +50,13 @@ def sampled_objective(alpha, s_y, s, u):
     return total
 
 
-@inlined
-def project(V, scale, squares, radius):
-    """Scale all weights into the ball of a radius, if they are outside."""
-    total = squares.sum()
-    if total > radius * radius:
-        factor = radius / math.sqrt(total)
-        for k in range(scale.shape[0]):
-            scale[k] *= factor
-            squares[k] *= factor * factor
-            apply_scale(V, scale, k)
-
-
 @functools.cache
 def softmax_kernels(take_step: Callable[..., Any]) -> Any:
     """Return the compiled pass of a rule, by its ``step``."""
 
     @kernel
-    def run_steps(visits, first, last, model, ball, rates, beta, draws, hard, settings):
-        """Make the steps ``first`` to ``last`` of an epoch; return their objectives' weighted sum.
+    def run_steps(visits, first, last, model, rates, beta, draws, hard, settings):
+        """Take the steps ``first`` to ``last`` of an epoch; return the weighted sum of objectives.
 
         Parameters
         ----------
@@ -78,8 +66,6 @@ def softmax_kernels(take_step: Callable[..., Any]) -> Any:
             Steps.
         model : Model
             Moves.
-        ball : Ball
-            Where all weights stay.
         rates : Rates
             Learning rates.
         beta : ndarray of float64 of shape (n_classes,)
@@ -93,16 +79,12 @@ def softmax_kernels(take_step: Callable[..., Any]) -> Any:
         """
         X, squared_norms = visits.X, visits.squared_norms
         V, scale, intercept, u = model
-        radius, squares = ball
         n_hard = hard.shape[1]
         most = n_hard + draws.n_negatives
         all_drawn, all_alpha = scratch(most, np.int64), scratch(most, np.float64)
         all_s, all_q = scratch(most, np.float64), scratch(most, np.float64)
         all_c, all_p = scratch(most, np.float64), scratch(most, np.float64)
-        is_bounded = radius < np.inf
-        objective, total = 0.0, 0.0
-        if is_bounded:
-            total = squares.sum()
+        objective = 0.0
         for t in range(first, last):
             pair = np.uint64(visits.order[t])
             i, y = np.uint64(visits.rows[pair]), np.int64(visits.classes[pair])
@@ -126,26 +108,19 @@ def softmax_kernels(take_step: Callable[..., Any]) -> Any:
                 s[j] += b
             # 2. The step in scores.
             objective += weight * sampled_objective(alpha, s_y, s, u[pair])
+            target, sampled = Target(s_y, q_y, c_y), Sampled(alpha, s, q, c)
+            squared_norm = squared_norms[i] + rates.intercept
             u[pair], gain = take_step(
-                now * weight, squared_norms[i] + rates.intercept, Target(s_y, q_y, c_y),
-                Sampled(alpha, s, q, c), u[pair], p, settings,
-            )  # fmt: skip
+                now * weight, squared_norm, target, sampled, u[pair], p, settings
+            )
             # 3. The step in weights.
             _move(X, i, V, scale, y, gain, drawn, p)
             for j in range(m):
                 k = drawn[j]
                 _shrink(V, scale, k, c[j])
-                if is_bounded:
-                    linear = s[j] - intercept[k]
-                    total += _track(squares, k, linear, -p[j], c[j], squared_norms[i])
                 intercept[k] -= rates.intercept * p[j] / c[j]
             _shrink(V, scale, y, c_y)
             intercept[y] += rates.intercept * gain / c_y
-            if is_bounded:
-                total += _track(squares, y, own, gain, c_y, squared_norms[i])
-                if total > radius * radius:
-                    project(V, scale, squares, radius)
-                    total = squares.sum()
         return objective
 
     return run_steps
@@ -187,14 +162,3 @@ def _shrink(V, scale, k, c):
     if c != 1.0:
         scale[k] /= c
         apply_scale(V, scale, k)
-
-
-@inlined
-def _track(squares, k, score, gain, c, squared_norm):
-    """Follow ``|w_k|^2`` through ``_move`` and ``_shrink``; return by how much it changed.
-
-    `score` is ``x.w_k`` before, without the intercept.
-    """
-    old = squares[k]
-    squares[k] = max(0.0, old + 2.0 * gain * score + gain * gain * squared_norm) / (c * c)
-    return squares[k] - old

@@ -113,9 +113,7 @@ def couple(gram, place, group, over_c, c_y, totals, moves, shift, own_shift):
 
 
 @inlined
-def solve_batch(
-    scale, alpha, gram, place, group, q, c, own, c_y, u, p, totals, work, precision
-):  # fmt: skip
+def solve_batch(scale, alpha, gram, place, group, q, c, own, c_y, u, p, totals, work, precision):
     """Solve the update; return the largest violation of a condition, as a share of its terms.
 
     Parameters
@@ -158,9 +156,7 @@ def solve_batch(
         log_alpha[k] = math.log(alpha[k])
     for i in range(n):
         log_scale[i], new_u[i] = math.log(scale[i]), u[i]
-    _start(
-        scale, log_scale, log_alpha, gram, place, q, c, own, c_y, u, new_u, p, log_p, largest
-    )  # fmt: skip
+    _start(scale, log_scale, log_alpha, gram, place, q, c, own, c_y, u, new_u, p, log_p, largest)
     size, slope, best, rounding, worst = 0.0, 0.0, np.inf, 0.0, np.inf
     n_halvings = 0
     for _ in range(_MAX_STEPS):
@@ -186,9 +182,9 @@ def solve_batch(
         for i in range(n):
             factor, target = log_scale[i], own[i] + own_shift[i] + new_u[i]
             for k in range(m):
-                residual[i, k] = (
-                    (log_p[i, k] - (factor + log_alpha[k])) - (q[i, k] + shift[i, k] - target)
-                )  # fmt: skip
+                residual[i, k] = (log_p[i, k] - (factor + log_alpha[k])) - (
+                    q[i, k] + shift[i, k] - target
+                )
             if place[i] >= 0:
                 residual[i, place[i]] = 0.0
             others = 1.0 + abs(own[i]) + abs(own_shift[i]) + new_u[i]
@@ -220,9 +216,18 @@ def solve_batch(
                 for k in range(m):
                     old[i, k] = log_p[i, k]
             slope = _find_direction(
-                gram, place, group, over_c, c_y, p, curvature, work, totals, own_shift,
+                gram,
+                place,
+                group,
+                over_c,
+                c_y,
+                p,
+                curvature,
+                work,
+                totals,
+                own_shift,
                 0.1 * precision * precision * mass,
-            )  # fmt: skip
+            )
         else:
             size *= 0.5
             n_halvings += 1
@@ -331,9 +336,7 @@ def _move_logs(gram, c, c_y, curvature, old, step, size, place, log_p, p):
 
 
 @inlined
-def _find_direction(
-    gram, place, group, over_c, c_y, p, curvature, work, totals, own_shift, floor
-):  # fmt: skip
+def _find_direction(gram, place, group, over_c, c_y, p, curvature, work, totals, own_shift, floor):
     """Write Newton's step of log(p) to ``work[3]``; return the slope of the objective along it.
 
     The system is symmetric in ``y = step * sqrt(p)``: ``(1 + sqrt(p) Q sqrt(p)) y = -sqrt(p) r``.

@@ -38,8 +38,8 @@ from sklearn_xc.kernels.compiling.jit import inlined
 
 #: Newton's method stops at steps below this share of what it moves.
 _ROUNDING = 4e-16
-#: A step of v below this is the last one: what it leaves is below rounding.
-LAST_STEP = 1e-8
+#: The last step of v is below this: by the derivative, it leaves rounding errors only.
+_LAST_STEP = 1e-8
 _MAX_STEPS = 200
 #: After a step of u below this, Newton's next error is negligible beside that of v.
 _SMALL = 1e-5
@@ -68,7 +68,7 @@ def _normaliser_step(u, right, scale):
 
 
 @inlined
-def solve_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, last_step):
+def solve_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p):
     """Solve the update; return the new u and P.
 
     Parameters
@@ -87,8 +87,6 @@ def solve_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, last_step):
         u~.
     p : ndarray of float64 of shape (m,)
         Overwritten.
-    last_step : float
-        Newton stops after a step of v below it; ``LAST_STEP`` leaves rounding errors only.
     """
     m = q.shape[0]
     if squared_norm < TINY_NORM:
@@ -117,7 +115,7 @@ def solve_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, last_step):
         step = (new_u + q_y + total * gain - v) / (1.0 + slope * (slope_u + gain))
         v += step
         new_u = max(new_u - slope_u * slope * step, 0.0)  # it follows P, which follows v
-        if abs(step) <= last_step + _ROUNDING * abs(v) and abs(step_u) <= _SMALL:
+        if abs(step) <= _LAST_STEP + _ROUNDING * abs(v) and abs(step_u) <= _SMALL:
             for k in range(m):  # the last step, by the derivative
                 p[k] -= step * p[k] / (1.0 + p[k] * squared_norm / c[k])
             total = sum_of(p[:m])

@@ -1,7 +1,7 @@
-"""What a pass over (instance, class) pairs is given: visits, the model, learning rates, draws.
+"""Arguments of a pass over (instance, class) pairs: visits, the model, learning rates, draws.
 
-All arrays but those of :class:`Model` and :class:`Ball` are read-only: numba compiles a pass once
-for each kind of array.
+All arrays but those of :class:`Model` are read-only: numba compiles a pass once for each kind of
+array.
 """
 
 from typing import NamedTuple
@@ -55,15 +55,15 @@ class Batches(NamedTuple):
 
 
 class Model(NamedTuple):
-    """What steps move.
+    """The arrays that steps change.
 
     Attributes
     ----------
     V, scale : ndarray of shape (n_classes, n_features) and float64 (n_classes,)
         Weights ``scale[k] * V[k]``.
     intercept : ndarray of float64 of shape (n_classes,)
-        What each class scores besides; a feature of all instances, of value
-        ``sqrt(rates.intercept)``, moves it.
+        Added to the scores; trained as the weight of a feature of all instances, of value
+        ``sqrt(rates.intercept)``.
     u : ndarray of float64 of shape (n,)
         One variable per pair.
     """
@@ -74,23 +74,8 @@ class Model(NamedTuple):
     u: np.ndarray
 
 
-class Ball(NamedTuple):
-    """A bound on the norm of all weights.
-
-    Attributes
-    ----------
-    radius : float
-        The bound; inf for none.
-    squares : ndarray of float64 of shape (n_classes,)
-        ``|w_k|^2``; kept only where `radius` is finite.
-    """
-
-    radius: float
-    squares: np.ndarray
-
-
 class Rates(NamedTuple):
-    """How far steps go.
+    """Learning rates.
 
     Attributes
     ----------
@@ -99,7 +84,7 @@ class Rates(NamedTuple):
     ridge : float
         alpha / n.
     intercept : float
-        What steps of intercepts are multiplied by; 0 leaves them as they are.
+        Factor on the steps of intercepts; 0 leaves them unchanged.
     """
 
     start: float
@@ -126,15 +111,15 @@ class Draws(NamedTuple):
     key: np.uint64
 
 
-class Crew(NamedTuple):
-    """The threads of a pass, as one of them knows them.
+class Thread(NamedTuple):
+    """One of the threads of a pass.
 
     Attributes
     ----------
     barrier : ndarray of int64
-        Where they meet.
+        Shared by the threads, which wait for each other at it.
     worker, n_workers : int
-        The number of this thread, and of all.
+        Number of this thread, and of threads.
     """
 
     barrier: np.ndarray

@@ -1,9 +1,9 @@
-"""What a step does to the scores of one instance: a rule for each method.
+"""Update rules of a step, in the scores of one instance.
 
-A rule is given the scores of the target and of the sampled classes, and what the shrinkage of each
-class alone makes of them; they are the same without a ridge. It writes how far each sampled class
-moves away from the instance (``w_k = (w~_k - p_k x) / c_k``) and returns the new u and how far the
-target moves towards it. Passes are compiled for one rule; any :class:`StepRule` will do.
+A rule gets the scores s of the target and of the sampled classes, before and after the shrinkage by
+the ridge (q). It writes the move p_k of each sampled class (``w_k = (w~_k - p_k x) / c_k``) and
+returns the new u and the move of the target. Passes are compiled for one rule; any
+:class:`StepRule` will do.
 """
 
 import math
@@ -14,7 +14,7 @@ import numpy as np
 
 from sklearn_xc.kernels.arithmetic.vectors import sum_of
 from sklearn_xc.kernels.compiling.jit import inlined
-from sklearn_xc.kernels.softmax.implicit_step import LAST_STEP, solve_step
+from sklearn_xc.kernels.softmax.implicit_step import solve_step
 
 
 class Target(NamedTuple):
@@ -23,11 +23,11 @@ class Target(NamedTuple):
     Attributes
     ----------
     s : float
-        Its score.
+        Score.
     q : float
-        What shrinkage alone makes of the score.
+        Score after the shrinkage.
     c : float
-        What shrinkage divides its weights by.
+        Divisor of the shrinkage.
     """
 
     s: float
@@ -53,7 +53,7 @@ class Sampled(NamedTuple):
 
 
 class StepRule(NamedTuple):
-    """A method's step.
+    """The step of a method.
 
     Attributes
     ----------
@@ -64,10 +64,10 @@ class StepRule(NamedTuple):
         ``inlined``. `scale` is the learning rate times the weight of the instance, `squared_norm`
         that of the instance with the rate of intercepts, `p` of shape (m,) is overwritten.
     settings : tuple of float
-        A NamedTuple of what the step can be told; () for nothing.
+        A NamedTuple of the step's settings; () for none.
     is_implicit : bool
-        Whether a mini-batch takes the implicit step of all its instances together. Others follow
-        `step` for each instance, from the same weights.
+        Whether the instances of a mini-batch take one implicit step together. Other methods apply
+        `step` to each instance, from the same weights.
     """
 
     name: str
@@ -82,13 +82,10 @@ class UMaxSettings(NamedTuple):
     Attributes
     ----------
     delta : float
-        u is lifted where it is lower by more than this than the sample proves.
-    largest_u : float
-        u ends between 0 and this.
+        u is lifted where the sampled classes prove it too low by more than this.
     """
 
     delta: float = 1.0
-    largest_u: float = np.inf
 
 
 @inlined
@@ -100,7 +97,7 @@ def umax_step(scale, squared_norm, target, sampled, u, p, settings):
     Notes
     -----
     Source: algorithm 2 of [1]_; differs in that the sampled classes are distinct, so that u is
-    never lifted above its optimum, and in the projection, which the algorithm leaves out.
+    never lifted above its optimum.
 
     References
     ----------
@@ -122,19 +119,18 @@ def umax_step(scale, squared_norm, target, sampled, u, p, settings):
         p[k] = scale * sampled.alpha[k] * math.exp(p[k] - u)
     total = sum_of(p[:m])
     u = u - scale * (1.0 - math.exp(-u)) + total
-    return min(max(u, 0.0), settings.largest_u), total
+    return max(u, 0.0), total
 
 
 @inlined
 def implicit_step(scale, squared_norm, target, sampled, u, p, settings):
-    """Solve the implicit update; see ``solve_step``. There are no settings."""
+    """Solve the implicit update, see ``solve_step``. It has no settings."""
     return solve_step(
-        scale, sampled.alpha, squared_norm, target.q, target.c, sampled.q, sampled.c, u, p,
-        LAST_STEP,
-    )  # fmt: skip
+        scale, sampled.alpha, squared_norm, target.q, target.c, sampled.q, sampled.c, u, p
+    )
 
 
-#: The rules of the estimators, by name, with settings as they are by default.
+#: The rules of the estimators, with default settings.
 RULES = {
     rule.name: rule
     for rule in (

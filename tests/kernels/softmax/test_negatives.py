@@ -141,36 +141,10 @@ def shuffled(shares, seed=0):
 
 class TestSampler:
     @each_shares
-    def test_arrays(self, shares):
-        n_classes = len(shares)
-        order = np.random.default_rng(1).permutation(n_classes)
-        sampler = ClassSampler.of(shares, order)
-        np.testing.assert_array_equal(sampler.classes, order)
-        np.testing.assert_array_equal(sampler.place[sampler.classes], np.arange(n_classes))
-        assert sampler.start[0] == 0
-        assert sampler.start[-1] == 1
-        widths = shares[order] / shares.sum()
-        np.testing.assert_allclose(np.diff(sampler.start), widths, atol=1e-15)
-        dtypes = np.int32, np.int32, np.float64, np.int32
-        for array, dtype in zip(sampler, dtypes, strict=True):
-            assert array.dtype == dtype
-            assert not array.flags.writeable
-        assert sampler.start.shape == sampler.guide.shape == (n_classes + 1,)
-        for part, place in enumerate(sampler.guide[:-1]):
-            assert sampler.start[place] <= part / n_classes < sampler.start[place + 1]
-        assert sampler.guide[-1] == n_classes - 1
-
-    @each_shares
     def test_shares_are_those_of_the_classes(self, shares):
         for factor in (1.0, 1e-12, 37.5):
             found = class_shares(shuffled(shares * factor))
             np.testing.assert_allclose(found, shares / shares.sum(), rtol=1e-13, atol=1e-15)
-
-    def test_the_order_that_is_given_is_not_frozen(self):
-        order, shares = np.arange(4, dtype=np.int32), np.ones(4)
-        ClassSampler.of(shares, order)
-        assert order.flags.writeable
-        assert shares.flags.writeable
 
     @hypothesis.given(
         seed=st.integers(0, 2**32),
@@ -236,68 +210,6 @@ class TestExactly:
             for m in (1, 2, len(shares) - 1):
                 assert_exact(sampler, m, int(sampler.classes[place]))
 
-    @pytest.mark.parametrize("start", [0.0, 1e-300, 1.0 - 2.0**-53])
-    @each_shares
-    def test_the_first_and_the_last_start_there_is(self, shares, start):
-        """Where rounding leads to the ends of the line and of the target."""
-        for seed in range(4):
-            sampler = shuffled(shares, seed)
-            for target in [None, *range(len(shares))]:
-                for m in (1, 2, 3, 7, 50):
-                    drawn, alpha = draw_from(sampler, start, m, target)
-                    assert len(drawn) >= 1
-                    assert len(set(drawn)) == len(drawn)
-                    assert target not in drawn
-                    assert np.isfinite(alpha).all()
-                    assert alpha.min() > 0
-
-
-class TestEqualShares:
-    @pytest.mark.parametrize("n_classes", [2, 3, 4, 7, 50])
-    def test_all_others_are_drawn_where_all_are_asked_for(self, n_classes):
-        sampler = shuffled(np.ones(n_classes))
-        for target in range(n_classes):
-            others = [k for k in range(n_classes) if k != target]
-            for drawn, alpha in zip(
-                *draw(sampler, mix_key(target, 1), n_classes - 1, target, n=50), strict=True
-            ):
-                assert sorted(drawn) == others
-                np.testing.assert_allclose(alpha, 1.0, rtol=1e-12)
-        for drawn, alpha in zip(*draw(sampler, mix_key(0, 1), n_classes, n=50), strict=True):
-            assert sorted(drawn) == list(range(n_classes))
-            np.testing.assert_allclose(alpha, 1.0, rtol=1e-12)
-
-    def test_the_first_step_of_seed_0_draws_all_others_as_well(self):
-        for n_classes in (7, 34):
-            for target in range(n_classes):
-                sampler = shuffled(np.ones(n_classes))
-                ((drawn,), _) = draw(sampler, mix_key(0, 0), n_classes - 1, target, n=1)
-                assert len({*drawn, target}) == n_classes
-
-    @hypothesis.given(
-        seed=st.integers(0, 2**63), step=st.integers(0, 2**33), n_classes=st.integers(2, 70_000),
-        data=st.data(),
-    )  # fmt: skip
-    def test_none_is_met_twice(self, seed, step, n_classes, data):
-        m = data.draw(st.integers(1, min(n_classes - 1, 40)) | st.just(n_classes - 1))
-        target = data.draw(st.integers(0, n_classes - 1))
-        sampler = shuffled(np.full(n_classes, 1 / n_classes), seed)
-        for drawn, alpha in zip(
-            *draw(sampler, mix_key(seed, 0), m, target, n=2, first=step), strict=True
-        ):
-            assert len({*drawn, target}) == m + 1
-            np.testing.assert_allclose(alpha, (n_classes - 1) / m, rtol=1e-8)
-
-    def test_two_classes_leave_one(self):
-        sampler = shuffled(np.ones(2))
-        for target in (0, 1):
-            for drawn, alpha in zip(*draw(sampler, mix_key(9, 9), 1, target, n=20), strict=True):
-                assert drawn == [1 - target]
-                np.testing.assert_allclose(alpha, 1.0)
-
-    def test_nothing_is_drawn_where_all_others_are_taken(self):
-        assert draw(shuffled(np.ones(3)), mix_key(0, 0), 2, 1, [2, 0], n=9)[0] == [[2, 0]] * 9
-
 
 def skewed(rng, n_classes, kind):
     """Return shares of which the smallest are a billionth of the largest."""
@@ -361,34 +273,6 @@ class TestCompiled:
                 np.testing.assert_array_equal(found[0], slow[0])
                 np.testing.assert_allclose(found[1], slow[1], rtol=1e-12)
 
-    @pytest.mark.parametrize("m", [1, 2, 3])
-    @pytest.mark.parametrize("name", ["equal", "uneven", "one is most", "powers"])
-    @pytest.mark.parametrize(
-        ("target", "taken"), [(None, []), (0, []), (3, []), (0, [1, 4]), (3, [1, 4])]
-    )
-    def test_frequencies(self, name, m, target, taken):
-        """Of whole draws, against the lengths of the intervals of starts that lead to them."""
-        sampler, chances = shuffled(SHARES[name]), {}
-        for start, length in zip(*starts_of(sampler, m, target), strict=True):
-            drawn = tuple(draw_from(sampler, start, m, target, taken)[0])
-            chances[drawn] = chances.get(drawn, 0.0) + length
-        counts = dict.fromkeys(chances, 0)
-        for drawn in draw(sampler, mix_key(1, 2), m, target, taken)[0]:
-            counts[tuple(drawn)] += 1
-        expected = N_DRAWS * np.array(list(chances.values()))
-        expected *= N_DRAWS / expected.sum()
-        if len(counts) > 1:
-            assert scipy.stats.chisquare(list(counts.values()), expected).pvalue > 1e-3
-
-    def test_single_draws_are_by_share(self):
-        shares = SHARES["uneven"]
-        drawn = np.array(draw(shuffled(shares), mix_key(4, 4), 1, 3)[0]).ravel()
-        others = np.delete(np.arange(7), 3)
-        counts = np.bincount(drawn, minlength=7)
-        assert counts[3] == 0
-        expected = N_DRAWS * shares[others] / shares[others].sum()
-        assert scipy.stats.chisquare(counts[others], expected).pvalue > 1e-3
-
 
 class TestRandomNumbers:
     def test_a_draw_depends_on_its_key_and_step_alone(self):
@@ -410,21 +294,6 @@ class TestRandomNumbers:
         table = scipy.stats.contingency.crosstab(drawn[:-lag], drawn[lag:]).count
         assert scipy.stats.chi2_contingency(table).pvalue > 1e-3
 
-    @pytest.mark.parametrize("other", [(5, 1), (6, 0), (0, 5)])
-    def test_keys_are_independent(self, other):
-        sampler = shuffled(np.array([4.0, 1.0, 2.0, 1.0]))
-        a, b = (np.array(draw(sampler, mix_key(*k), 1)[0])[:, 0] for k in ((5, 0), other))
-        table = scipy.stats.contingency.crosstab(a, b).count
-        assert scipy.stats.chi2_contingency(table).pvalue > 1e-3
-
-    def test_one_step_of_many_epochs_is_as_random(self):
-        sampler = shuffled(np.array([4.0, 1.0, 2.0, 1.0]))
-        drawn = [draw(sampler, mix_key(0, e), 1, n=1)[0][0][0] for e in range(4000)]
-        expected = 4000 * np.array([4.0, 1.0, 2.0, 1.0]) / 8
-        assert scipy.stats.chisquare(np.bincount(drawn), expected).pvalue > 1e-3
-        table = scipy.stats.contingency.crosstab(drawn[:-1], drawn[1:]).count
-        assert scipy.stats.chi2_contingency(table).pvalue > 1e-3
-
     @pytest.mark.parametrize("first", [0, 2**32 - 5])
     def test_random_unit(self, first):
         out = np.empty(100_000)
@@ -442,14 +311,6 @@ class TestRandomNumbers:
         for bits in (0, 1, 2**63, 2**64 - 1):
             with mock.patch.object(negatives, "mix", lambda z, bits=bits: np.uint64(bits)):
                 assert 0 < random_unit(np.uint64(0), 0) < 1
-
-    def test_no_number_of_an_epoch_comes_in_another(self):
-        """At no step, nor for another seed."""
-        out = np.empty((15, 15, 500))
-        for seed, epochs in enumerate(out):
-            for epoch, row in enumerate(epochs):
-                units(mix_key(seed, epoch), 0, row)
-        assert len(np.unique(out)) == out.size
 
     def test_keys_differ_by_seed_and_epoch(self):
         keys = {int(mix_key(seed, epoch)) for seed in range(60) for epoch in range(60)}

@@ -15,10 +15,9 @@ from sklearn_xc.kernels.prediction import class_scores
 from sklearn_xc.kernels.softmax import batch as softmax_batch
 from sklearn_xc.kernels.softmax import batch_rows, negatives
 from sklearn_xc.kernels.softmax.batch import BatchWork, softmax_batch_kernels
-from sklearn_xc.kernels.softmax.epoch import SMALLEST_SCALE
 from sklearn_xc.kernels.softmax.implicit_batch import N_WORK, PRECISION, solve_batch
 from sklearn_xc.kernels.softmax.negatives import ClassSampler, class_shares, draw_classes, mix_key
-from sklearn_xc.kernels.softmax.passes import Batches, Crew, Draws, Model, Rates, Visits
+from sklearn_xc.kernels.softmax.passes import Batches, Draws, Model, Rates, Thread, Visits
 from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.parallel.team import Team
 
@@ -78,9 +77,7 @@ def kernels(method):
     return softmax_batch_kernels(rule.step, rule.is_implicit)
 
 
-def run(
-    data, method, bounds, first, last, *, rate, slowing, ridge, m, function=None, n_workers=1
-):  # fmt: skip
+def run(data, method, bounds, first, last, *, rate, slowing, ridge, m, function=None, n_workers=1):
     """Return the sum of the objectives and, after the steps, all that moves."""
     model = Model(*(x.copy() for x in (data.V, data.scale, data.intercept, data.u)))
     function = kernels(method) if function is None else function
@@ -93,10 +90,18 @@ def run(
     with Team(n_workers) as team:
         objective, *others = team.run(
             lambda worker: function(
-                visits, batches, first, last, model, rates, draws, (), work,
-                Crew(team.barrier, worker, n_workers),
+                visits,
+                batches,
+                first,
+                last,
+                model,
+                rates,
+                draws,
+                (),
+                work,
+                Thread(team.barrier, worker, n_workers),
             )
-        )  # fmt: skip
+        )
     assert others == [0.0] * (n_workers - 1)
     return objective, model.V, model.scale, model.u, model.intercept
 
@@ -123,9 +128,12 @@ def add_column_products(columns, rows, values, stop, moves, block):
 
 
 PYTHON = [
-    (batch_rows, prefetch_row), (class_scores, lowest_bit), (batch_rows, write_row_products),
-    (softmax_batch, write_row_products), (softmax_batch, add_column_products),
-]  # fmt: skip
+    (batch_rows, prefetch_row),
+    (class_scores, lowest_bit),
+    (batch_rows, write_row_products),
+    (softmax_batch, write_row_products),
+    (softmax_batch, add_column_products),
+]
 
 
 def slow_shrinkage(data, size, m, now, ridge):
@@ -150,9 +158,21 @@ def slow_implicit_moves(A, alpha, X, y, drawn, s, own, c, intercept, u):
     q, q_y = (s - b) / c[drawn] + b, (own - b_y) / c[y] + b_y
     gram = X @ X.T + INTERCEPT_RATE
     compiled_batch(
-        A, alpha, gram, place, group, q, c[drawn], q_y, c[y], u, p, totals,
-        np.empty((N_WORK, *s.shape)), PRECISION,
-    )  # fmt: skip
+        A,
+        alpha,
+        gram,
+        place,
+        group,
+        q,
+        c[drawn],
+        q_y,
+        c[y],
+        u,
+        p,
+        totals,
+        np.empty((N_WORK, *s.shape)),
+        PRECISION,
+    )
     return u, p
 
 
@@ -234,47 +254,9 @@ def test_several_steps_of_uneven_sizes(method, m):
 
 
 @each_method
-def test_parts_of_the_steps_add_up(method):
-    data, bounds = make_data(5), [0, 3, 6, 9, 12]
-    settings = {"rate": 3.0, "slowing": 0.2, "ridge": 0.1, "m": 3}
-    whole = run(data, method, bounds, 0, 4, **settings)
-    first = run(data, method, bounds, 0, 1, **settings)
-    objective, data.V, data.scale, data.u, data.intercept = first
-    rest = run(data, method, bounds, 1, 4, **settings)
-    np.testing.assert_allclose(objective + rest[0], whole[0], rtol=1e-14)
-    for one, other in zip(rest[1:], whole[1:], strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@each_method
 def test_float32(method):
     data, bounds = make_data(10, np.float32), [0, 5, 9, 12]
     assert_equals_twin(data, method, bounds, rate=2.0, slowing=0.1, ridge=0.1, m=4, tol=1e-4)
-
-
-@each_method
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_small_scales_go_into_the_weights(method, dtype):
-    data = make_data(6, dtype)
-    data.scale[:] = 1.5 * SMALLEST_SCALE
-    data.V = (data.V / data.scale[:, None]).astype(dtype)
-    tol = 1e-9 if dtype == np.float64 else 1e-4
-    _, scale, _ = assert_equals_twin(
-        data, method, [0, 4, 8], rate=1.0, slowing=0.0, ridge=3.0, m=2, tol=tol
-    )
-    assert (scale == 1).any()
-    assert (scale >= SMALLEST_SCALE).all()
-
-
-def test_the_shrinkage_of_classes_on_all_pairs_and_on_none():
-    """A class on every pair is in every batch; one on none is there as often as it is sampled."""
-    data = make_data(4)
-    data.classes[:] = 1
-    data.counts = np.bincount(data.classes, minlength=4)
-    c = slow_shrinkage(data, 3, 2, 1.0, 0.2)
-    np.testing.assert_allclose(c, [1.4, 1.2, 1.4, 1.4])
-    assert_equals_twin(data, "is", [0, 3, 6], rate=1.0, slowing=0.0, ridge=0.2, m=2)
-    assert_equals_twin(data, "implicit", [0, 3, 6], rate=1.0, slowing=0.0, ridge=0.2, m=2)
 
 
 def test_a_batch_of_rows_without_features():
@@ -307,9 +289,17 @@ def test_the_mean_step_follows_the_gradient(monkeypatch, method, shares):
         forced.append(start)
         data.order = np.array(batch)
         _, V, scale, u, b = run(
-            data, method, [0, size], 0, 1, rate=rate, slowing=0.0, ridge=ridge, m=m,
+            data,
+            method,
+            [0, size],
+            0,
+            1,
+            rate=rate,
+            slowing=0.0,
+            ridge=ridge,
+            m=m,
             function=kernels(method).py_func,
-        )  # fmt: skip
+        )
         by_W += length * (V * scale[:, None] - W) / rate
         by_b += length * (b - data.intercept) / (rate * INTERCEPT_RATE)
         by_u += length * (u - data.u) / rate
@@ -347,7 +337,7 @@ def test_the_mean_step_follows_the_gradient(monkeypatch, method, shares):
 
 @each_method
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n_classes", "m"), [(6, 3), (60, 40), (60, 60), (150, 100)])
+@pytest.mark.parametrize(("n_classes", "m"), [(6, 3), (150, 100)])
 def test_any_number_of_threads_takes_the_same_steps(method, dtype, n_classes, m):
     """One block of classes and several, the last of them narrower."""
     bounds, settings = [0, 1, 5, 9, 12], {"rate": 3.0, "slowing": 0.2, "ridge": 0.1, "m": m}
@@ -359,19 +349,3 @@ def test_any_number_of_threads_takes_the_same_steps(method, dtype, n_classes, m)
         together = run(data, method, bounds, 0, 4, n_workers=n_workers, **settings)
         for one, other in zip(together, alone, strict=True):
             np.testing.assert_array_equal(one, other)
-
-
-def test_an_abandoned_pass_ends():
-    """All threads but one come."""
-    data, bounds = make_data(6), [0, 6, 12]
-    settings = {"rate": 1.0, "slowing": 0.0, "ridge": 0.0, "m": 3}
-    run(data, "implicit", bounds, 0, 2, **settings)
-    function = kernels("implicit")
-
-    def fail(*arguments):
-        if arguments[-1].worker == 1:
-            raise MemoryError("none left")
-        return function(*arguments)
-
-    with pytest.raises(MemoryError, match="none left"):
-        run(data, "implicit", bounds, 0, 2, function=fail, n_workers=3, **settings)

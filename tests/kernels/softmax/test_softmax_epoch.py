@@ -14,8 +14,8 @@ from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.kernels.softmax import negatives
 from sklearn_xc.kernels.softmax.epoch import SMALLEST_SCALE, fold_scale, softmax_kernels
 from sklearn_xc.kernels.softmax.negatives import ClassSampler, draw_negatives, mix_key
-from sklearn_xc.kernels.softmax.passes import Ball, Draws, Model, Rates, Visits
-from sklearn_xc.kernels.softmax.rules import RULES, Sampled, Target, UMaxSettings, umax_step
+from sklearn_xc.kernels.softmax.passes import Draws, Model, Rates, Visits
+from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.solvers.class_sampling import expected_touches
 
 K, D = 6, 7
@@ -24,7 +24,7 @@ INTERCEPT_RATE = 0.3
 #: Those of the package, and some from outside.
 ALL_RULES = RULES | BIASED_RULES
 #: What the rules are told.
-SETTINGS = {"umax": (1.0, 40.0), "raman": (1.0, 1.0)}
+SETTINGS = {"umax": (1.0,)}
 
 
 def make_data(dtype=np.float64, weighted=True, n_classes=K):
@@ -75,15 +75,18 @@ def make_beta(data, m, n_classes=K):
     """Return n over the number of the n pairs whose step is expected to touch each class."""
     counts = np.bincount(data.classes, minlength=n_classes)
     visits = np.ones(data.n, np.int64)
-    return data.n / expected_touches(counts, data.classes, visits, data.hard, data.sampler, m)
+    problem = SimpleNamespace(
+        counts=counts, classes=data.classes, visits=visits, n_classes=n_classes
+    )
+    return data.n / expected_touches(problem, data.hard, data.sampler, m)
 
 
-def run(data, method, first, last, *, rate, slowing, ridge, m, radius=np.inf, setting=None,
-        key=None, function=None):  # fmt: skip
+def run(
+    data, method, first, last, *, rate, slowing, ridge, m, setting=None, key=None, function=None
+):
     """Return the sum of the objectives and, after the steps, all that moves."""
     model = Model(*(x.copy() for x in (data.V, data.scale, data.intercept, data.u)))
     V, scale, intercept, u = model
-    squares = ((V * scale[:, None]) ** 2).sum(axis=1) if radius < np.inf else np.zeros(len(V))
     rule = ALL_RULES[method]
     told = SETTINGS.get(method) if setting is None else setting
     if rule.settings:
@@ -91,13 +94,17 @@ def run(data, method, first, last, *, rate, slowing, ridge, m, radius=np.inf, se
     inputs = (data.squared_norms, data.rows, data.classes, data.weight, data.order)
     visits = Visits(tuple(map(read_only, data.arrays)), *map(read_only, inputs))
     objective = (softmax_kernels(rule.step) if function is None else function)(
-        visits, first, last, model, Ball(radius, squares),
+        visits,
+        first,
+        last,
+        model,
         Rates(rate, float(slowing), ridge, data.intercept_rate),
         read_only(make_beta(data, m, len(V))),
-        Draws(data.sampler, m, mix_key(0, 0) if key is None else key), read_only(data.hard),
+        Draws(data.sampler, m, mix_key(0, 0) if key is None else key),
+        read_only(data.hard),
         rule.settings,
-    )  # fmt: skip
-    return objective, V, scale, squares, u, intercept
+    )
+    return objective, V, scale, u, intercept
 
 
 # The twin: rules of plain scores s = x.w + b, returning the new u, what moves away from each
@@ -113,7 +120,7 @@ def slow_umax(A, alpha, norm, s_y, c_y, b_y, s, c, b, u, setting):
     if u < proven - setting[0]:
         u = proven
     p = A * alpha * np.exp(s - s_y - u)
-    return np.clip(u - A * (1 - np.exp(-u)) + p.sum(), 0, setting[1]), p, p.sum()
+    return max(u - A * (1 - np.exp(-u)) + p.sum(), 0), p, p.sum()
 
 
 def slow_implicit(A, alpha, norm, s_y, c_y, b_y, s, c, b, u, setting):
@@ -162,21 +169,14 @@ def slow_vanilla(A, alpha, norm, s_y, c_y, b_y, s, c, b, u, setting):
     return u - A * (1 - np.exp(-u)) + p.sum(), p, p.sum()
 
 
-def slow_raman(A, alpha, norm, s_y, c_y, b_y, s, c, b, v, setting):
-    delta, a = setting
-    u = v - a * s_y
-    proven = np.log(1 + np.exp(s - s_y).sum())
-    if u < proven - delta:
-        u = proven
-    p = A * alpha * np.exp(s - s_y - u)
-    by_u = A * (1 - np.exp(-u)) - p.sum()
-    return u + a * s_y - by_u, p, p.sum() + a * by_u
-
-
 SLOW_RULES = {
-    "umax": slow_umax, "implicit": slow_implicit, "ove": slow_ove, "nce": slow_nce,
-    "is": slow_is, "vanilla": slow_vanilla, "raman": slow_raman,
-}  # fmt: skip
+    "umax": slow_umax,
+    "implicit": slow_implicit,
+    "ove": slow_ove,
+    "nce": slow_nce,
+    "is": slow_is,
+    "vanilla": slow_vanilla,
+}
 
 
 @kernel
@@ -197,7 +197,7 @@ def draws_of(data, m):
     return steps
 
 
-def slow_steps(data, method, first, last, *, rate, slowing, ridge, m, radius=np.inf, setting=None):
+def slow_steps(data, method, first, last, *, rate, slowing, ridge, m, setting=None):
     """Return the sum of the objectives and, after the steps, all weights, u and intercepts."""
     W, u = data.V.astype(np.float64) * data.scale[:, None], data.u.copy()
     intercept, h = data.intercept.copy(), data.intercept_rate
@@ -220,78 +220,36 @@ def slow_steps(data, method, first, last, *, rate, slowing, ridge, m, radius=np.
         intercept[y] += h * gain / c[y]
         W[drawn] = (W[drawn] - np.outer(p, x)) / c[drawn][:, None]
         W[y] = (W[y] + gain * x) / c[y]
-        norm = np.linalg.norm(W)
-        if norm > radius:
-            W *= radius / norm
     return objective, W, u, intercept
 
 
 def assert_equals_twin(data, method, first=0, last=None, tol=1e-10, **settings):
     last = data.n if last is None else last
-    objective, V, scale, squares, u, intercept = run(data, method, first, last, **settings)
+    objective, V, scale, u, intercept = run(data, method, first, last, **settings)
     expected = slow_steps(data, method, first, last, **settings)
     W = V * scale[:, None]
     np.testing.assert_allclose(objective, expected[0], rtol=tol)
     np.testing.assert_allclose(W, expected[1], rtol=tol, atol=tol * np.abs(expected[1]).max())
     np.testing.assert_allclose(u, expected[2], rtol=tol, atol=tol)
     np.testing.assert_allclose(intercept, expected[3], rtol=tol, atol=tol)
-    if settings.get("radius", np.inf) < np.inf:
-        np.testing.assert_allclose(squares, (W**2).sum(axis=1), rtol=10 * tol, atol=tol)
     return V, scale
 
 
-each_method = pytest.mark.parametrize("method", ALL_RULES)
+each_method = pytest.mark.parametrize("method", RULES)
 
 
-def test_every_rule_has_a_twin():
-    assert ALL_RULES.keys() == SLOW_RULES.keys()
-
-
-with_hard_negatives = pytest.mark.parametrize(
-    "method", ["umax", "implicit", "vanilla", "is", "ove"]
-)
-
-
-@with_hard_negatives
-@pytest.mark.parametrize("n_hard", [1, 2, 4, 5])
-@pytest.mark.parametrize("m", [1, 2, 5])
+@each_method
+@pytest.mark.parametrize(("n_hard", "m"), [(1, 5), (2, 2), (5, 1)])
 def test_hard_negatives_equal_the_twin(method, n_hard, m):
     """Of 5 other classes, so that some steps have none to sample."""
     data = with_hard(make_data(), n_hard)
     settings = {"rate": 0.3, "slowing": 0.01, "ridge": 0.1, "m": m}
     assert_equals_twin(data, method, **settings)
-    assert_equals_twin(with_uneven_shares(data), method, 4, 9, radius=5.0, **settings)
+    assert_equals_twin(with_uneven_shares(data), method, 4, 9, **settings)
 
 
-@pytest.mark.parametrize("method", ["umax", "implicit"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_hard_negatives_of_two_classes(method, dtype):
-    """There is one other class, and it is hard: none is sampled."""
-    tol = 1e-10 if dtype == np.float64 else 3e-5
-    data = with_hard(make_data(dtype, n_classes=2), 1)
-    settings = {"rate": 0.3, "slowing": 0.0, "ridge": 0.1, "m": 1}
-    assert_equals_twin(data, method, tol=tol, **settings)
-    # It is the class that would have been sampled.
-    hard = run(data, method, 0, data.n, **settings)
-    data.hard = np.empty((data.n, 0), np.int32)
-    for one, other in zip(hard, run(data, method, 0, data.n, **settings), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("method", ["umax", "implicit"])
-@pytest.mark.parametrize("n_hard", [1, 3])
-def test_all_classes_hard_or_sampled_are_all_classes(method, n_hard):
-    """With all others taken, which of them are hard is a matter of order alone."""
-    settings = {"rate": 0.3, "slowing": 0.0, "ridge": 0.1, "m": K - 1}
-    plain = run(make_data(), method, 0, 11, **settings)
-    hard = run(with_hard(make_data(), n_hard), method, 0, 11, **settings)
-    for one, other in zip(hard, plain, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
-
-
-@each_method
-@pytest.mark.parametrize("m", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("ridge", [0.0, 0.1])
+@pytest.mark.parametrize("method", SLOW_RULES)
+@pytest.mark.parametrize(("m", "ridge"), [(1, 0.0), (2, 0.1), (5, 0.1)])
 def test_equals_the_twin(method, m, ridge):
     data, settings = make_data(), {"slowing": 0.01, "ridge": ridge, "m": m}
     assert_equals_twin(data, method, rate=0.3, **settings)
@@ -317,22 +275,11 @@ def test_a_part_of_the_steps(method):
     data, settings = make_data(), {"rate": 0.5, "slowing": 0.3, "ridge": 0.1, "m": 2}
     assert_equals_twin(data, method, 4, 9, **settings)
     whole = run(data, method, 0, data.n, **settings)
-    objective, data.V, data.scale, _, data.u, data.intercept = run(data, method, 0, 5, **settings)
+    objective, data.V, data.scale, data.u, data.intercept = run(data, method, 0, 5, **settings)
     rest = run(data, method, 5, data.n, **settings)
     np.testing.assert_allclose(objective + rest[0], whole[0], rtol=1e-15)
     for one, other in zip(rest[1:], whole[1:], strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-@each_method
-@pytest.mark.parametrize("radius", [0.5, 5.0, 100.0])
-def test_weights_stay_in_the_ball(method, radius):
-    """0.5 is reached at every step, 100 at none."""
-    data = make_data()
-    V, scale = assert_equals_twin(
-        data, method, rate=0.5, slowing=0.0, ridge=0.01, m=2, radius=radius
-    )
-    assert np.linalg.norm(V * scale[:, None]) <= radius * (1 + 1e-9)
 
 
 @each_method
@@ -359,73 +306,13 @@ def test_fold_scale():
     assert (scale == 1).all()
 
 
-@pytest.mark.parametrize("delta", [0.0, 0.5, 2.0])
-@pytest.mark.parametrize("bound", [0.0, 1.0, 2.0])
-def test_umax_lifts_and_bounds_u(delta, bound):
-    data = make_data()
-    settings = {"rate": 0.5, "slowing": 0.0, "ridge": 0.0, "m": 3, "setting": (delta, bound)}
-    assert_equals_twin(data, "umax", **settings)
-    assert (run(data, "umax", 0, data.n, **settings)[4] <= bound).all()
-
-
-def test_umax_leaves_no_u_below_zero():
-    """A large step from a small u passes 0, where exp(-u) would be above 1."""
-
-    @kernel
-    def step(scale, u, p):
-        none = np.zeros(1)
-        sampled = Sampled(none, none, none, none + 1.0)
-        return umax_step(scale, 1.0, Target(0.0, 0.0, 1.0), sampled, u, p, UMaxSettings(9.0, 40.0))[
-            0
-        ]
-
-    for scale in (3.0, 50.0):
-        assert 0.5 - scale * (1 - np.exp(-0.5)) < 0
-        assert step(scale, 0.5, np.zeros(1)) == 0.0
-
-
-@pytest.mark.parametrize("delta", [0.0, 0.5, 2.0])
-@pytest.mark.parametrize("a", [-1.0, 0.0, 0.3, 1.0])
-def test_parameterisations_of_u(delta, a):
-    data = make_data()
-    assert_equals_twin(data, "raman", rate=0.2, slowing=0.0, ridge=0.0, m=3, setting=(delta, a))
-
-
-def test_other_parameterisations_contain_umax():
-    """With v = u, a U-max whose u has no bounds."""
-    data, settings = make_data(), {"rate": 0.1, "slowing": 0.0, "ridge": 0.1, "m": 3}
-    one = run(data, "umax", 0, data.n, setting=(1.0, np.inf), **settings)
-    other = run(data, "raman", 0, data.n, setting=(1.0, 0.0), **settings)
-    assert (one[4] > 0).all()
-    for a, b in zip(one, other, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("method", ["umax", "raman", "is", "ove", "nce", "implicit"])
+@each_method
 def test_scores_beyond_the_range_of_exp(method):
     data = make_data()
     data.V *= 1000.0
     found = run(data, method, 0, data.n, rate=0.5, slowing=0, ridge=0.1, m=3)
     for values in found:
         assert np.isfinite(values).all()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_projections_leave_numbers_that_can_be_divided_by(dtype):
-    """Each step overshoots by far, so that the others' scales fall with every projection."""
-    data = make_data(dtype)
-    data.V[:] = 0.0
-    data.u[:] = np.log(K)
-    data.rows[:] = 0
-    data.classes[:] = [0] * 10 + [5]
-    data.order = np.arange(data.n)
-    data.intercept_rate = 0.0  # nothing holds intercepts where steps overshoot
-    _, V, scale, _, u, _ = run(
-        data, "vanilla", 0, data.n, rate=1e10, slowing=0.0, ridge=1e-12, m=1, radius=1e-8
-    )
-    for values in (V, scale, u):
-        assert np.isfinite(values).all()
-    assert (scale > 0).all()
 
 
 # The mean of small steps is the gradient. The loop runs in Python, with draws of our choice.
@@ -438,10 +325,19 @@ def step_from(monkeypatch, data, method, pair, start, ridge, setting):
     """Return the change of weights, intercepts and u by a step drawn from a start, per rate."""
     monkeypatch.setattr(negatives, "random_unit", lambda key, step: start)
     data.order = np.arange(data.n)
-    _, V, scale, _, u, b = run(
-        data, method, pair, pair + 1, rate=RATE, slowing=0.0, ridge=ridge, m=N_DRAWN,
-        setting=setting, key=np.uint64(0), function=softmax_kernels(ALL_RULES[method].step).py_func,
-    )  # fmt: skip
+    _, V, scale, u, b = run(
+        data,
+        method,
+        pair,
+        pair + 1,
+        rate=RATE,
+        slowing=0.0,
+        ridge=ridge,
+        m=N_DRAWN,
+        setting=setting,
+        key=np.uint64(0),
+        function=softmax_kernels(ALL_RULES[method].step).py_func,
+    )
     W = data.V * data.scale[:, None]
     by_b = (b - data.intercept) / (RATE * data.intercept_rate)
     return (V * scale[:, None] - W) / RATE, by_b, (u - data.u) / RATE
@@ -457,15 +353,6 @@ def starts_of(data, target):
     return 0.5 * (ends[1:] + ends[:-1]), np.diff(ends)
 
 
-def double_sum(data, W, u, alpha):
-    """Return the objective of the solver's docstring, less what does not move."""
-    scores = data.dense[data.rows] @ W.T + data.intercept
-    own = scores[np.arange(data.n), data.classes]
-    others = np.exp(scores - own[:, None] - u[:, None])
-    others[np.arange(data.n), data.classes] = 0
-    return data.weight @ (u + np.exp(-u) + others.sum(axis=1)) + alpha / 2 * (W**2).sum()
-
-
 def double_sum_gradient(data, W, u, alpha):
     scores = data.dense[data.rows] @ W.T + data.intercept
     own = scores[np.arange(data.n), data.classes]
@@ -474,33 +361,6 @@ def double_sum_gradient(data, W, u, alpha):
     by_u = data.weight * (1 - np.exp(-u)) - others.sum(axis=1)
     others[np.arange(data.n), data.classes] = -others.sum(axis=1)
     return others.T @ data.dense[data.rows] + alpha * W, others.sum(axis=0), by_u
-
-
-def differences(function, at, size=1e-6):
-    """Return the gradient of a function of an array, by central differences."""
-    out = np.empty(at.size)
-    for j in range(at.size):
-        step = np.zeros(at.size)
-        step[j] = size
-        step = step.reshape(at.shape)
-        out[j] = (function(at + step) - function(at - step)) / (2 * size)
-    return out.reshape(at.shape)
-
-
-def test_gradient_of_the_double_sum():
-    data = make_data()
-    W = data.V * data.scale[:, None]
-    by_W, by_b, by_u = double_sum_gradient(data, W, data.u, 0.7)
-    found = differences(lambda at: double_sum(data, at, data.u, 0.7), W)
-    np.testing.assert_allclose(found, by_W, rtol=1e-7, atol=1e-7)
-    found = differences(lambda at: double_sum(data, W, at, 0.7), data.u)
-    np.testing.assert_allclose(found, by_u, rtol=1e-7, atol=1e-7)
-
-    def of_intercept(at):
-        return double_sum(SimpleNamespace(**{**vars(data), "intercept": at}), W, data.u, 0.7)
-
-    found = differences(of_intercept, data.intercept)
-    np.testing.assert_allclose(found, by_b, rtol=1e-7, atol=1e-7)
 
 
 def mean_step(monkeypatch, data, method, ridge, setting):
@@ -526,7 +386,7 @@ def assert_gradient(data, ridge, by_W, by_b, by_u):
 
 @pytest.mark.parametrize(
     ("method", "setting"),
-    [("umax", (np.inf, np.inf)), ("vanilla", None), ("implicit", None)],
+    [("umax", (np.inf,)), ("implicit", None)],
 )
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
 @pytest.mark.parametrize("shares", [lambda data: data, with_uneven_shares])
@@ -536,9 +396,8 @@ def test_steps_are_unbiased(monkeypatch, method, setting, ridge, shares):
     assert_gradient(data, ridge, *mean_step(monkeypatch, data, method, ridge, setting))
 
 
-@pytest.mark.parametrize(("method", "setting"), [("umax", (np.inf, np.inf)), ("implicit", None)])
-@pytest.mark.parametrize("n_hard", [1, 2, 4, 5])
-@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize(("method", "setting"), [("umax", (np.inf,)), ("implicit", None)])
+@pytest.mark.parametrize(("n_hard", "ridge"), [(1, 0.5), (5, 0.0)])
 def test_steps_with_hard_negatives_are_unbiased(monkeypatch, method, setting, n_hard, ridge):
     """For any hard negatives, the same ones for each pair among them."""
     for same in (False, True):
@@ -548,50 +407,3 @@ def test_steps_with_hard_negatives_are_unbiased(monkeypatch, method, setting, n_
             first = np.arange(n_hard, dtype=np.int32)
             data.hard = (first + (first >= own)).astype(np.int32)
         assert_gradient(data, ridge, *mean_step(monkeypatch, data, method, ridge, setting))
-
-
-@pytest.mark.parametrize("a", [0.3, 1.0])
-def test_steps_in_another_parameterisation_are_unbiased(monkeypatch, a):
-    data = make_data()
-    data.u += 2.0  # they stand for v = u + a s_y here
-    by_W, _, by_v = mean_step(monkeypatch, data, "raman", 0.5, (np.inf, a))
-
-    def objective(W, v):
-        own = (data.dense[data.rows] * W[data.classes]).sum(axis=1) + data.intercept[data.classes]
-        return double_sum(data, W, v - a * own, 0.5 * data.n)
-
-    W = data.V * data.scale[:, None]
-    found = differences(lambda at: objective(at, data.u), W)
-    np.testing.assert_allclose(-by_W * data.n, found, rtol=1e-5, atol=1e-5)
-    found = differences(lambda at: objective(W, at), data.u)
-    np.testing.assert_allclose(-by_v * data.n, found, rtol=1e-5, atol=1e-5)
-
-
-def biased_loss(method, s_y, s):
-    alpha = (K - 1) / N_DRAWN
-    if method == "ove":
-        return alpha * np.log1p(np.exp(s - s_y)).sum()
-    if method == "is":
-        return np.log1p(alpha * np.exp(s - s_y).sum())
-    return np.log1p(np.exp(-s_y) / alpha) + np.log1p(alpha * np.exp(s)).sum()
-
-
-@pytest.mark.parametrize("method", ["ove", "nce", "is"])
-def test_biased_steps_follow_their_own_losses(monkeypatch, method):
-    data = make_data()
-    W = data.V * data.scale[:, None]
-    for pair in range(data.n):
-        x, y = data.dense[data.rows[pair]], data.classes[pair]
-        for start in starts_of(data, y)[0]:
-            by_W, by_b, by_u = step_from(monkeypatch, data, method, pair, start, 0.0, None)
-            chosen, alpha = np.empty(N_DRAWN, np.int64), np.empty(N_DRAWN)
-            assert draw_negatives(data.sampler, np.uint64(0), 0, y, N_DRAWN, chosen, alpha, 0) == 2
-
-            def loss(at, b=data.intercept, chosen=chosen, x=x, y=y, pair=pair):
-                scores = at @ x + b
-                return data.weight[pair] * biased_loss(method, scores[y], scores[chosen])
-
-            np.testing.assert_allclose(-by_W, differences(loss, W), rtol=1e-5, atol=1e-6)
-            gradient = differences(lambda b, loss=loss: loss(W, b), data.intercept)
-            np.testing.assert_allclose(-by_b, gradient, rtol=1e-5, atol=1e-6)
-            assert (by_u == 0).all()
