@@ -95,7 +95,7 @@ class FromZero:
     """Softmax estimators whose u start at 0, as in the code of the authors of U-max."""
 
     def _start(self, *args):
-        problem, state, settings = super()._start(*args)
+        problem, state, settings = super()._start(*args)  # type: ignore[misc]
         state.u[:] = 0.0
         return problem, state, settings
 

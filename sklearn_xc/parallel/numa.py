@@ -136,8 +136,12 @@ def _moved(pages: np.ndarray, there: np.ndarray | None) -> np.ndarray:
     number = _MOVE_PAGES.get(platform.machine())
     if number is not None and platform.system() == "Linux" and len(pages):
         ctypes.CDLL(None, use_errno=True).syscall(
-            number, 0, ctypes.c_ulong(len(pages)), ctypes.c_void_p(pages.ctypes.data),
+            number,
+            0,
+            ctypes.c_ulong(len(pages)),
+            ctypes.c_void_p(pages.ctypes.data),
             None if there is None else ctypes.c_void_p(there.ctypes.data),
-            ctypes.c_void_p(status.ctypes.data), _MOVE,
-        )  # fmt: skip
+            ctypes.c_void_p(status.ctypes.data),
+            _MOVE,
+        )
     return status

@@ -1,16 +1,16 @@
-"""How far a training is: one account of it, printed for `verbose` and told to callbacks.
+"""Training progress, for `verbose` and callbacks.
 
 ::
 
     Fit        a call of fit; with one kind of parts, or in stages that have a kind each
-    Progress   its parts, or those of a stage: begin, end, and what there is to say of each
-               -> Lines, in one form for all estimators, and the time left
+    Progress   its parts, or those of a stage: begin, end, and a text on each
+               -> Lines, printed, with the time left
                -> Task, for callbacks
 """
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sklearn_xc.parallel.interrupt import is_unwanted
@@ -28,24 +28,26 @@ class Progress:
     Parameters
     ----------
     task : Task
-        Whose parts they are; it has begun.
+        The task that the parts belong to; it has begun.
     lines : Lines or None
         None prints nothing.
     part : str
         What one part is, such as "epoch".
     n_parts : int or None
-        How many there are, at most; None if that is not known.
+        Maximum number of parts; None if unknown.
     sizes : sequence of int, default=None
-        For how many units of the lines each part counts; None for one each.
+        Units of the lines in each part; None for one each.
     costs : sequence of float, default=None
-        What each takes, in any unit; None for as much as their sizes.
+        Relative time of each part; None for its size.
     is_whole : bool, default=False
         Whether the task is the whole fit, which goes on when all parts have ended.
 
     Attributes
     ----------
     was_stopped : bool
-        Whether a callback has asked that no further part be begun.
+        Whether a callback has asked for a stop.
+    n_ended : int
+        Number of parts that have ended.
     """
 
     def __init__(
@@ -59,93 +61,70 @@ class Progress:
         *,
         is_whole: bool = False,
     ) -> None:
-        self._is_whole = is_whole
         self.task, self._lines, self._part, self._n_parts = task, lines, part, n_parts
-        self._sizes = sizes
+        self._sizes, self._is_whole = sizes, is_whole
         self._costs = sizes if costs is None else costs
-        self._all = float(n_parts or 0) if self._costs is None else float(sum(self._costs))
-        self._n_ended, self._n_done, self._spent = 0, 0, 0.0
-        self.was_stopped = False
+        self._total = float((n_parts or 0) if self._costs is None else sum(self._costs))
+        self.n_ended, self._n_done, self._spent, self.was_stopped = 0, 0, 0.0, False
         self._open: list[Task] = []
         self._lock = threading.Lock()
 
     def part(
-        self,
-        number: int | None = None,
-        n_parts: int = 0,
-        *,
-        name: str = "",
-        in_order: bool = True,
+        self, number: int | None = None, n_parts: int = 0, *, name: str = "", in_order: bool = True
     ) -> Task:
         """Return the task of the next part, which has not begun, see ``Task.part``.
 
         Raises
         ------
         KeyboardInterrupt
-            In a worker of a cluster, once nobody waits for the work any more.
+            In a worker of a cluster, if the task was cancelled.
         """
         if is_unwanted():
             raise KeyboardInterrupt
         return self.task.part(name or self._part, number, n_parts, in_order=in_order)
 
     def begin(self) -> Task:
-        """Return the task of the next part, which begins."""
+        """Begin the next part; return its task."""
         task = self.part().begin()
         self._open.append(task)
         return task
 
-    @property
-    def n_ended(self) -> int:
-        """How many parts have ended."""
-        return self._n_ended
-
     def end(self, task: Task, text: str, model: Model | None = None) -> bool:
-        """Tell that a part has ended, see ``Task.end``, and what is known of it."""
+        """End a part; return whether a callback asks for a stop, see ``Task.end``."""
         self._open.remove(task)
-        is_last_word = task.end(model)
-        self.was_stopped |= is_last_word
+        is_stop = task.end(model)
+        self.was_stopped |= is_stop
         self.ended(text)
-        return is_last_word
+        return is_stop
 
-    def ended(self, text: str, number: int | None = None, under_way: Iterable[int] = ()) -> None:
-        """Print that a part has ended, of which callbacks know: the next, or that of a number.
-
-        Parts that are `under_way` since before count as half done for the time left.
-        """
+    def ended(self, text: str, number: int | None = None) -> None:
+        """Print that a part has ended: the next, or the one of a number."""
         with self._lock:  # parts may end in threads
-            number = self._n_ended if number is None else number
-            self._n_ended += 1
-            self._n_done += 1 if self._sizes is None else int(self._sizes[number])
-            costs = self._costs
-            self._spent += 1.0 if costs is None else float(costs[number])
+            self._spent += self._count(number)
             if self._lines is not None:
-                half_done = sum(1.0 if costs is None else float(costs[i]) for i in under_way)
-                share = (self._spent + 0.5 * half_done) / self._all if self._all else 0.0
+                share = self._spent / self._total if self._total else 0.0
                 self._lines.show(self._n_done, text, share)
 
     def known(self, number: int | None = None) -> None:
-        """Tell of a part that ended in an earlier call: no line, and no part of the time left.
-
-        Parts that are made in order have no `number`.
-        """
+        """Mark a part that is restored from a checkpoint; it counts in no output and no ETA."""
         self.part(number).begin().end()
-        self.passed(number)
-
-    def passed(self, number: int | None = None) -> None:
-        """Do the same for a part that callbacks have been told of."""
         with self._lock:
-            number = self._n_ended if number is None else number
-            self._n_ended += 1
-            self._n_done += 1 if self._sizes is None else int(self._sizes[number])
-            self._all -= 1.0 if self._costs is None else float(self._costs[number])
+            self._total -= self._count(number)
+
+    def _count(self, number: int | None) -> float:
+        """Count a part as ended; return its cost."""
+        number = self.n_ended if number is None else number
+        self.n_ended += 1
+        self._n_done += 1 if self._sizes is None else int(self._sizes[number])
+        return 1.0 if self._costs is None else float(self._costs[number])
 
     def close(self) -> None:
-        """Tell that no further part follows."""
-        for task in reversed(self._open):  # of parts that came to no good end
+        """End the task: no further part follows."""
+        for task in reversed(self._open):  # parts that failed
             task.end()
         self._open.clear()
         if self._lines is not None:
-            is_short = self._n_parts is not None and self._n_ended < self._n_parts
+            is_short = self._n_parts is not None and self.n_ended < self._n_parts
             self._lines.close(was_stopped=self.was_stopped and is_short)
         if not self._is_whole:
             self.task.end()
@@ -157,12 +136,12 @@ class Fit:
     Parameters
     ----------
     estimator : estimator
-        On which it works.
+        The estimator that is trained.
     X, y, sample_weight : object
-        As they came.
+        Arguments of the caller.
     n_stages : int, default=1
-        How many kinds of parts follow each other. Stages are tasks of the fit, and parts those of
-        stages; those of a single stage are tasks of the fit itself.
+        Number of stages. Stages are tasks of the fit, and parts tasks of stages; the parts of a
+        single stage are tasks of the fit itself.
     """
 
     def __init__(
@@ -175,7 +154,7 @@ class Fit:
 
     @classmethod
     def untold(cls, estimator: Any) -> "Fit":
-        """Return one that prints, and tells no callback: of a method that is not ``fit``."""
+        """Return one without callbacks, for a method that is not ``fit``."""
         fit = cls(estimator, None, None)
         fit._task = Task()
         return fit
@@ -186,31 +165,27 @@ class Fit:
         n_parts: int | None,
         *,
         stage: str = "",
-        unit: str = "",
-        sizes: Sequence[int] | None = None,
-        costs: Sequence[float] | None = None,
         in_order: bool = True,
+        **counted: Any,
     ) -> Progress:
         """Return the progress of the next stage, which begins.
 
         Parameters
         ----------
-        part, n_parts, sizes, costs
+        part, n_parts : str, int or None
             As of ``Progress``.
         stage : str, default=""
             Its name, where there are several.
-        unit : str, default=""
-            What lines count, where it is not `part`.
         in_order : bool, default=True
-            Whether parts are made one after the other; otherwise each has a number.
+            Whether parts follow each other; otherwise each has a number.
+        **counted
+            ``unit``, ``sizes`` and ``costs`` of ``within``.
         """
         if self._task is None:
             self._task = task = Task.of_fit(self._estimator, *self._given, n_parts, in_order)
         else:
             task = self._task.part(stage, None, n_parts, in_order=in_order).begin()
-        return self.within(
-            task, part, n_parts, unit=unit, sizes=sizes, costs=costs, is_whole=task is self._task
-        )
+        return self.within(task, part, n_parts, is_whole=task is self._task, **counted)
 
     def within(
         self,
@@ -223,7 +198,7 @@ class Fit:
         costs: Sequence[float] | None = None,
         is_whole: bool = False,
     ) -> Progress:
-        """Return the progress of a task that has begun, see ``parts`` and ``Progress``."""
+        """Return the progress of a task that has begun; lines count the `unit`, or the part."""
         lines = None
         if getattr(self._estimator, "verbose", 0):
             n_units = n_parts if sizes is None else int(sum(sizes))
@@ -231,12 +206,12 @@ class Fit:
         return Progress(task, lines, part, n_parts, sizes, costs, is_whole=is_whole)
 
     def expect(self, n_stages: int) -> None:
-        """Expect so many more stages than were announced."""
+        """Announce more stages."""
         if self._task is not None:
             self._task.expect(n_stages)
 
     def end(self) -> None:
-        """Tell that the estimator is fitted: all its attributes are set."""
+        """End the fit: all attributes are set."""
         if self._task is None:
             self._task = Task.of_fit(self._estimator, *self._given, 0, True)
         self._task.end(dict)
@@ -245,10 +220,7 @@ class Fit:
 class Lines:
     """Lines on parts of a training: at most one a second, and always the last.
 
-    They end with the seconds so far, and those that are left: what remains of the work, at the
-    speed of the later half of the parts that are done, of which parts of equal cost need not take
-    equal time. The first part never counts, as it may compile loops: after it alone, nothing is
-    said of the time left.
+    They end with the seconds so far, and an estimate of those left.
 
     Parameters
     ----------
@@ -257,52 +229,47 @@ class Lines:
     unit : str
         What is counted, such as "epoch".
     n_units : int or None
-        How many there are, at most. None if that is not known: then each part has a line.
+        Maximum number of units. None if unknown: then each part has a line.
     """
 
     def __init__(self, name: str, unit: str, n_units: int | None) -> None:
         self._name, self._unit, self._n_units = name, unit, n_units
         self._began, self._shown, self._waiting = time.perf_counter(), -1.0, ""
-        #: Share of the work that was done, and seconds, at the end of each part.
-        self._marks = [(0.0, 0.0)]
+        self._first = 0.0, 0.0  # share and seconds of the first part, which may compile loops
 
     def show(self, n_done: int, text: str, share: float) -> None:
-        """Tell that `n_done` units are done, a `share` of the work, and what the last came to."""
+        """Print that `n_done` units are done, a `share` of the work, and a text on the last."""
         seconds = time.perf_counter() - self._began
-        self._marks.append((share, seconds))
         if self._n_units is None:
             say(self._name, f"{text}, {duration(seconds)}")
             return
         line = f"{self._unit} {n_done} of {self._n_units}: {text}, {duration(seconds)}"
         self._waiting = ""
+        first_share, first_seconds = self._first
         if n_done >= self._n_units:
             say(self._name, line)
         elif seconds >= self._shown + 1.0:
             self._shown = seconds
-            say(self._name, line + self._left())
+            if share > first_share > 0:
+                left = (seconds - first_seconds) * (1.0 - share) / (share - first_share)
+                line += f", about {duration(left)} left"
+            say(self._name, line)
         else:
             self._waiting = line
+        if not first_share:
+            self._first = share, seconds
 
     def close(self, *, was_stopped: bool = False) -> None:
-        """Tell that no more follow: the last line, where it has waited; and who has stopped it."""
+        """Print the last line, if it has waited, and whether a callback has stopped the fit."""
         if self._waiting:
             say(self._name, self._waiting)
         if was_stopped:
             say(self._name, "stopped here: a callback asked for it")
         self._waiting = ""
 
-    def _left(self) -> str:
-        n_ended = len(self._marks) - 1
-        share, seconds = self._marks[-1]
-        earlier, then = self._marks[max(1, n_ended // 2)]
-        if share <= earlier:
-            return ""
-        left = (seconds - then) * (1.0 - share) / (share - earlier)
-        return f", about {duration(left)} left"
-
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it: "12.3 s", "4 min 05 s", "3 h 20 min"."""
+    """Format a time: "12.3 s", "4 min 05 s", "3 h 20 min"."""
     if seconds < 99.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -5,30 +5,30 @@
     the fit -> its parts, such as epochs, or stages that have parts of their own
                a part that fits another estimator -> the fit of that one, in its place
 
-Where scikit-learn has no callbacks (before 1.9), and in what is no fit, nothing is told.
+Before scikit-learn 1.9, and outside of fits, tasks have no context and do nothing.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-#: Gives the attributes by which a copy of the estimator answers as if training had ended now.
+#: Returns the fitted attributes of a model whose training ends now.
 Model = Callable[[], dict[str, Any]]
 
 
 class Task:
-    """A task of a fit, of which callbacks are told.
+    """A task of a fit, for callbacks.
 
     Parameters
     ----------
     context : sklearn.callback.CallbackContext or None
-        None tells nobody.
-    told : dict of str to object
-        What callbacks are told of each task: the estimator, X, y and metadata.
+        None does nothing.
+    arguments : dict of str to object
+        Arguments of callbacks: the estimator, X, y and metadata.
     """
 
-    def __init__(self, context: Any = None, told: dict[str, Any] | None = None) -> None:
-        self._context, self._told = context, {} if told is None else told
+    def __init__(self, context: Any = None, arguments: dict[str, Any] | None = None) -> None:
+        self._context, self._arguments = context, {} if arguments is None else arguments
 
     @classmethod
     def of_fit(
@@ -39,20 +39,20 @@ class Task:
         Parameters
         ----------
         estimator : estimator
-            On which ``fit`` works; with callbacks, perhaps.
+            The estimator that is trained.
         X, y, sample_weight : object
-            As they came.
+            Arguments of the caller.
         n_parts, in_order
             As of ``part``.
         """
         if not hasattr(estimator, "_init_callback_context"):
             return cls()
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        told = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
+        arguments = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         context = estimator._init_callback_context(
             max_subtasks=n_parts, sequential_subtasks=in_order
         )
-        return cls(context, told).begin()
+        return cls(context, arguments).begin()
 
     def part(
         self,
@@ -80,36 +80,33 @@ class Task:
         context = self._context.subcontext(
             task_name=name, task_id=number, max_subtasks=n_parts, sequential_subtasks=in_order
         )
-        return Task(context, self._told)
+        return Task(context, self._arguments)
 
     def begin(self) -> "Task":
-        """Tell that it begins; return itself."""
+        """Begin; return the task."""
         if self._context is not None:
-            self._context.call_on_fit_task_begin(**self._told)
+            self._context.call_on_fit_task_begin(**self._arguments)
         return self
 
     def end(self, model: Model | None = None) -> bool:
-        """Tell that it has ended.
+        """End; return whether a callback asks for a stop.
 
         Parameters
         ----------
         model : callable, default=None
-            Asked only where a callback wants an estimator. None if there is none that answers.
-
-        Returns
-        -------
-        bool
-            Whether a callback asks that no further such task be begun.
+            Called only if a callback wants an estimator. None if no model can answer yet.
         """
         if self._context is None:
             return False
-        return self._context.call_on_fit_task_end(**self._told, reconstruction_attributes=model)
+        return self._context.call_on_fit_task_end(
+            **self._arguments, reconstruction_attributes=model
+        )
 
     @contextmanager
     def around(self, estimator: Any, *, may_be_deaf: bool = False) -> Iterator[None]:
-        """Begin and end around the fit of another estimator, which is told to the callbacks too.
+        """Begin and end around the fit of another estimator, which gets the callbacks too.
 
-        One that takes no callbacks gives a warning of scikit-learn, unless it `may_be_deaf`.
+        One without callbacks gives a warning of scikit-learn, unless it `may_be_deaf`.
         """
         if self._context is None or (may_be_deaf and not hasattr(estimator, "set_callbacks")):
             self.begin()
@@ -122,6 +119,6 @@ class Task:
         self.end()
 
     def expect(self, n_more: int) -> None:
-        """Expect so many more parts than were announced."""
+        """Announce more parts."""
         if self._context is not None and self._context.max_subtasks is not None:
             self._context.max_subtasks += n_more

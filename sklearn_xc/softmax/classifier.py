@@ -368,12 +368,13 @@ class SoftmaxClassifier(SoftmaxModel):
         is_last_rate : bool
             Whether the rate is the last that the search tried.
         """
-        n_epochs, found, is_last_rate = self.max_iter, None, False
-        rate = None if self.learning_rate == "auto" else float(self.learning_rate)
-        may_repeat = self._stops_early and rate is None
+        n_epochs, is_last_rate = self.max_iter, False
+        is_auto = self.learning_rate == "auto"
+        rate = 0.0 if is_auto else float(self.learning_rate)
         for attempt in range(_ATTEMPTS):
+            found = None
             if loss is not None:
-                found, is_last_rate = self._find_rate(start(kept), loss, rate, fit)
+                found, is_last_rate = self._find_rate(start(kept), loss, rate or None, fit)
                 rate = found.rate
                 n_epochs = found.n_epochs if self._stops_early else self.max_iter
             problem, state, settings = start(pairs)
@@ -381,7 +382,9 @@ class SoftmaxClassifier(SoftmaxModel):
             known = found.log_losses if found is not None and self._stops_early else None
             report = self._run_epochs(problem, state, settings, n_epochs, known, fit, keep)
             was_stopped = 0 < len(report) < n_epochs
-            if was_stopped or not may_repeat or attempt == _ATTEMPTS - 1:
+            if found is None or loss is None or was_stopped or attempt == _ATTEMPTS - 1:
+                break
+            if not (is_auto and self._stops_early):
                 break
             if report and loss(state.weights)[0] <= found.loss + self.tol:
                 break

@@ -355,9 +355,10 @@ class TestWarmStarts:
         assert np.isfinite(model.coef_).all()
 
     def test_it_goes_on_after_partial_fits(self, pair):
-        plain, model = of_variant(*pair), of_variant(*pair, warm_start=True)
-        for one in (plain, model):
-            one.partial_fit(X, Y)
+        model = of_variant(*pair, warm_start=True)
+        if not hasattr(model, "partial_fit"):
+            pytest.skip("no partial_fit")
+        model.partial_fit(X, Y)
         coef = model.coef_.copy()
         model.fit(X, Y)
         assert (model.coef_ != coef).any()

@@ -1,7 +1,5 @@
 """The cut of labels into blocks: a partition, within the memory, with work for all."""
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +14,6 @@ from sklearn_xc.parallel.blocks import (
     MAX_LANES,
     plan_blocks,
 )
-from sklearn_xc.parallel.interrupt import StopFlag
 
 
 @pytest.fixture(autouse=True)
@@ -57,27 +54,6 @@ def test_blocks_are_a_partition(counts, n_workers, max_memory):
         assert many.n_workers * (500 + 1000 * many.n_lanes) <= max_memory
 
 
-@pytest.mark.parametrize("n_labels", [300, 5000, 40_000])
-def test_more_workers_more_blocks(n_labels):
-    few, many = (plan(np.zeros(n_labels), n_workers=n) for n in (2, 64))
-    assert many.n_workers == 64
-    assert len(many.blocks) >= min(64, n_labels // MAX_LANES)
-    assert len(few.blocks) <= len(many.blocks)
-
-
-def test_blocks_hold_the_labels_given():
-    labels = np.array([30, 10, 20])
-    blocks = plan_blocks(labels, np.array([1, 3, 2]), lambda lanes: 1, str, None, 1).blocks
-    assert sorted(np.concatenate(blocks)) == [10, 20, 30]
-
-
-@pytest.mark.parametrize("n_labels", [1000, 10_000, 50_000])
-def test_the_last_blocks_are_short(n_labels):
-    sizes = list(map(len, plan(np.zeros(n_labels)).blocks))
-    assert sizes == sorted(sizes, reverse=True) or sizes[-1] < MAX_LANES
-    assert sum(sizes[-2:]) <= 2 * MAX_LANES
-
-
 def test_lanes_shrink_to_fit_the_memory():
     assert plan(np.zeros(1000)).n_lanes == MAX_LANES
     assert plan(np.zeros(5)).n_lanes == 5
@@ -110,11 +86,3 @@ def test_a_machine_too_small_is_named(monkeypatch):
         plan(np.zeros(100), n_workers=4)
     assert plan(np.zeros(100), n_workers=3).n_workers == 3
     assert plan(np.zeros(100), n_workers=3).n_lanes == MAX_LANES
-
-
-def test_a_stop_flag_sent_to_another_process_is_a_new_one():
-    stop = StopFlag()
-    assert not stop.is_set()
-    stop.set()
-    assert stop.is_set()
-    assert not pickle.loads(pickle.dumps(stop)).is_set()

@@ -5,23 +5,22 @@ processors, and pages are where the kernel says they are.
 """
 
 import os
-import re
 import sys
 import threading
-import time
+from functools import partial
 
 import joblib
 import numpy as np
 import pytest
 
-from sklearn_xc import OvALinearXC, OvALinearXCCV
+from sklearn_xc import OvALinearXC
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.parallel import numa
 from sklearn_xc.parallel.engines import engine_at_work
 from sklearn_xc.parallel.engines.local import LocalEngine
 from sklearn_xc.parallel.engines.numa import NumaEngine
 from sklearn_xc.parallel.interrupt import StopFlag
-from sklearn_xc.parallel.numa import Node, nodes, nodes_of_pages, numbers_of, spread
+from sklearn_xc.parallel.numa import Node, nodes, nodes_of_pages, spread
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.UnseenLabelWarning")
 MINE = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
@@ -45,34 +44,22 @@ def make_sysfs(folder, cpus, online=None, free=1 << 20):
 @pytest.mark.parametrize(
     ("cpus", "online", "allowed", "expected"),
     [
-        ({0: "0-3,8-11", 1: "4-7,12-15"}, None, range(16),
-         [(0, (0, 1, 2, 3, 8, 9, 10, 11)), (1, (4, 5, 6, 7, 12, 13, 14, 15))]),
+        (
+            {0: "0-3,8-11", 1: "4-7,12-15"},
+            None,
+            range(16),
+            [(0, (0, 1, 2, 3, 8, 9, 10, 11)), (1, (4, 5, 6, 7, 12, 13, 14, 15))],
+        ),
         ({0: "0-3", 1: "4-7"}, None, [1, 2, 5], [(0, (1, 2)), (1, (5,))]),
         ({0: "0-3", 1: "4-7"}, None, [1, 2], [(0, (1, 2))]),
         ({0: "0-1", 2: "2-3", 5: ""}, "0,2,5", range(4), [(0, (0, 1)), (2, (2, 3))]),
         ({0: "0"}, "0", [0], [(0, (0,))]),
     ],
-)  # fmt: skip
+)
 def test_nodes_are_read_as_linux_tells_of_them(tmp_path, cpus, online, allowed, expected):
     found = nodes(make_sysfs(tmp_path / "node", cpus, online), allowed)
     assert [(node.number, node.cpus) for node in found] == expected
     assert all(node.free == 1024 * ((1 << 20) + 300) for node in found)
-
-
-def test_what_is_not_there_or_makes_no_sense_is_no_node(tmp_path):
-    assert nodes(tmp_path / "none", [0]) == []
-    (make_sysfs(tmp_path / "node", {0: "0-3"}) / "online").write_text("zero")
-    assert nodes(tmp_path / "node", [0]) == []
-    (tmp_path / "node" / "online").write_text("0-1")  # node 1 has no folder
-    assert nodes(tmp_path / "node", [0]) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("0-3,8\n", [0, 1, 2, 3, 8]), ("5", [5]), ("\n", []), ("0,2-3", [0, 2, 3])],
-)
-def test_lists_of_numbers(text, expected):
-    assert numbers_of(text) == expected
 
 
 @linux
@@ -133,34 +120,6 @@ def look(shared, number=0):
     return id(shared), id(shared.stop), shared.array.sum(), affinity, name, number
 
 
-class Holding:
-    """A task that waits until all others have ended."""
-
-    def __init__(self, n_others):
-        self.n_left, self.ended = n_others, threading.Event()
-
-    def __call__(self, shared, number):
-        if number == 0:
-            assert self.ended.wait(60)
-            return
-        self.n_left -= 1  # by one thread alone
-        if not self.n_left:
-            self.ended.set()
-
-
-@linux
-@pytest.mark.parametrize("n_tasks", [2, 9, 10])
-def test_a_node_that_ends_first_takes_over_tasks(n_tasks, capsys):
-    with NumaEngine(TWO, is_verbose=True).sharing(Shared(), "bench") as place:
-        list(place.run(Holding(n_tasks - 1), ((i, (i,)) for i in range(n_tasks)), 2))
-    said = capsys.readouterr().out
-    most = n_tasks - 1
-    taken = most - (n_tasks + 1) // 2
-    shares = re.search(r"tasks: (\d+) on node 0, (\d+) on node 1; (\d+) taken over", said)
-    assert sorted(map(int, shares.groups()[:2])) == [1, most]
-    assert int(shares[3]) == taken
-
-
 @linux
 def test_each_node_has_a_copy_and_threads_of_its_own():
     shared, before = Shared(), os.sched_getaffinity(0)
@@ -194,16 +153,6 @@ def test_where_it_lies_is_told(engine, says, capsys):
     assert (id(shared) in {copy for copy, *_ in found.values()}) == (not is_copied)
 
 
-@linux
-def test_what_cannot_be_copied_is_spread(capsys):
-    shared = Shared()
-    shared.lock = threading.Lock()
-    with NumaEngine(TWO, is_verbose=True).sharing(shared, "bench") as place:
-        found = dict(place.run(look, ((i, ()) for i in range(8)), 2))
-    assert {copy for copy, *_ in found.values()} == {id(shared)}
-    assert "that all read" in capsys.readouterr().out
-
-
 def test_maps_of_files_are_not_copied(tmp_path, capsys):
     np.save(tmp_path / "x.npy", np.ones(1 << 16))
     shared = Shared()
@@ -211,10 +160,6 @@ def test_maps_of_files_are_not_copied(tmp_path, capsys):
     with NumaEngine(TWO, is_verbose=True).sharing(shared, "bench"):
         pass
     assert "that all read" in capsys.readouterr().out
-
-
-def test_objects_have_no_pages_of_their_own():
-    assert spread([np.array(["a", None], object)], [0])
 
 
 def test_a_single_thread_is_pinned_nowhere(monkeypatch, tmp_path):
@@ -228,63 +173,6 @@ def test_a_single_thread_is_pinned_nowhere(monkeypatch, tmp_path):
         assert isinstance(engine_at_work("auto", 2), LocalEngine)
 
 
-def test_a_node_that_ends_first_takes_from_the_others():
-    n_quick, are_done = [], threading.Event()
-
-    def slow_at_first_node(shared, number):
-        meeting.wait()
-        is_slow = threading.current_thread().name.startswith("node0")
-        if is_slow:
-            assert are_done.wait(60)
-        else:
-            n_quick.append(number)
-            if len(n_quick) == 29:
-                are_done.set()
-        return is_slow
-
-    with NumaEngine(TWO, may_copy=False).sharing(Shared(), "bench") as place:
-        done = dict(place.run(slow_at_first_node, ((i, (i,)) for i in range(30)), 2))
-    assert len(done) == 30
-    assert sum(done.values()) == 1
-
-
-def test_an_error_ends_the_rest():
-    begun = []
-
-    def fail(shared, number):
-        begun.append(number)
-        time.sleep(0.01)
-        if number == 3:
-            raise ZeroDivisionError
-        return number
-
-    with (
-        NumaEngine(TWO, may_copy=False).sharing(Shared(), "bench") as place,
-        pytest.raises(ZeroDivisionError),
-    ):
-        list(place.run(fail, ((i, (i,)) for i in range(1000)), 2))
-    assert len(begun) < 500
-
-
-def test_tasks_are_taken_as_they_are_needed():
-    made = []
-
-    def tasks():
-        for number in range(10_000):
-            made.append(number)
-            yield number, (number,)
-
-    def nap(shared, number):
-        time.sleep(0.005)
-
-    with NumaEngine(TWO, may_copy=False).sharing(Shared(), "bench") as place:
-        done = place.run(nap, tasks(), 1)
-        next(done)
-        assert len(made) < 5_000
-        done.close()
-    assert len(made) < 5_000
-
-
 X, Y = make_xc_classification(
     n_samples=1500, n_features=800, n_labels=300, random_state=0, return_X_y=True
 )
@@ -295,16 +183,9 @@ def bytes_of(model):
     return coef.data.tobytes(), coef.indices.tobytes(), model.intercept_.tobytes()
 
 
-@pytest.mark.parametrize("copies", [True, False])
 @pytest.mark.parametrize(
-    "make",
-    [
-        OvALinearXC, lambda **own: OvALinearXC(loss="logistic", **own),
-        lambda **own: OvALinearXC(init="ovap++", **own),
-        lambda **own: OvALinearXCCV(Cs=[0.3, 1.0], cv=2, **own),
-    ],
-    ids=["default", "logistic", "along a tree", "cv"],
-)  # fmt: skip
+    ("make", "copies"), [(OvALinearXC, True), (partial(OvALinearXC, init="ovap++"), False)]
+)
 def test_the_model_is_the_same(monkeypatch, tmp_path, make, copies, capsys):
     expected = bytes_of(make(numa=False, n_jobs=2).fit(X, Y))
     cpus = {0: str(MINE[0]), 1: str(MINE[-1])}
@@ -318,19 +199,3 @@ def test_the_model_is_the_same(monkeypatch, tmp_path, make, copies, capsys):
     assert said not in capsys.readouterr().out
     make(n_jobs=2, verbose=1, max_memory="500MB").fit(X, Y)
     assert "has a copy" not in capsys.readouterr().out
-
-
-def test_an_interrupt_stops_all_nodes(monkeypatch, tmp_path):
-    from sklearn_xc.parallel.progress import Progress
-
-    folder = make_sysfs(tmp_path / "node", {0: str(MINE[0]), 1: str(MINE[-1])})
-    monkeypatch.setattr(numa, "nodes", lambda: nodes(folder))
-
-    def interrupt(*args, **named):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Progress, "ended", interrupt)
-    began = threading.active_count()
-    with pytest.raises(KeyboardInterrupt):
-        OvALinearXC(n_jobs=2).fit(X, Y)
-    assert threading.active_count() <= began

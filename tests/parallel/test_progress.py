@@ -1,22 +1,15 @@
 """Lines that tell how far a training is, and how long it will take."""
 
-import itertools
 import re
 
-import numpy as np
 import pytest
 
-from sklearn_xc import OvALinearXC
 from sklearn_xc.parallel import progress
-from sklearn_xc.parallel.progress import Fit, Lines, duration
+from sklearn_xc.parallel.progress import Fit, duration
 
 
 class Verbose:
     verbose = 1
-
-
-class Silent:
-    verbose = 0
 
 
 @pytest.fixture
@@ -62,98 +55,56 @@ def test_the_last_line_comes_where_parts_end_early(clock, capsys):
     assert lines_of(capsys) == ["[Verbose] fold 2 of 5: scored, 0.5 s"]
 
 
-def test_nothing_without_verbose(clock, capsys):
-    run(Fit(Silent(), None, None), clock, [2.0] * 3)
-    assert lines_of(capsys) == []
+@pytest.mark.parametrize("first", [0.5, 90.0])
+def test_the_time_left_does_without_the_first_part(first, clock, capsys):
+    """It compiles: nine more follow, of a second each."""
+    run(Fit(Verbose(), None, None), clock, [first] + [1.0] * 9)
+    left = [re.search(r"about (\S+) s left", line) for line in lines_of(capsys)[:-1]]
+    assert left[0] is None
+    assert [float(found[1]) for found in left[1:]] == [8, 7, 6, 5, 4, 3, 2, 1]
 
 
-def test_parts_of_unknown_number_have_a_line_each_and_nothing_left(clock, capsys):
-    shown = Fit(Verbose(), None, None).parts("trial", None)
-    for rate in (1, 3):
-        task = shown.begin()
-        clock[0] += 0.1
-        shown.end(task, f"learning rate {rate}")
-    shown.close()
+def test_costs_weigh_parts_in_any_order(clock, capsys):
+    costs, sizes = [4.0, 2.0, 1.0, 1.0], [1, 1, 1, 97]
+    shown = Fit(Verbose(), None, None).parts(
+        "block", 4, unit="label", sizes=sizes, costs=costs, in_order=False
+    )
+    for number in (2, 0, 3, 1):
+        task = shown.part(number).begin()
+        clock[0] += 10 * costs[number]
+        task.end()
+        shown.ended("solved", number)
     assert lines_of(capsys) == [
-        "[Verbose] learning rate 1, 0.1 s", "[Verbose] learning rate 3, 0.2 s"
-    ]  # fmt: skip
+        "[Verbose] label 1 of 100: solved, 10.0 s",
+        "[Verbose] label 2 of 100: solved, 50.0 s, about 30.0 s left",
+        "[Verbose] label 99 of 100: solved, 60.0 s, about 20.0 s left",
+        "[Verbose] label 100 of 100: solved, 80.0 s",
+    ]
 
 
-class TestTimeLeft:
-    @pytest.mark.parametrize("first", [0.5, 5.0, 90.0])
-    def test_the_first_part_does_not_count(self, first, clock, capsys):
-        """It compiles: it says nothing of the nine after it, of a second each."""
-        run(Fit(Verbose(), None, None), clock, [first] + [1.0] * 9)
-        left = [re.search(r"about (\S+) s left", line) for line in lines_of(capsys)[:-1]]
-        assert left[0] is None
-        assert [float(found[1]) for found in left[1:]] == [8, 7, 6, 5, 4, 3, 2, 1]
-
-    @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
-    def test_costs_weigh_parts(self, order, clock, capsys):
-        """Parts that take ten seconds for each unit of their cost, in any order."""
-        costs, sizes = [4.0, 2.0, 1.0, 1.0], [1, 1, 1, 97]
-        shown = Fit(Verbose(), None, None).parts(
-            "block", 4, unit="label", sizes=sizes, costs=costs, in_order=False
-        )
-        spent, n_done, expected = 0.0, 0, []
-        for number in order:
-            task = shown.part(number).begin()
-            clock[0] += 10 * costs[number]
-            task.end()
-            shown.ended("solved", number)
-            spent, n_done = spent + costs[number], n_done + sizes[number]
-            tail = f", about {10 * (8 - spent):.1f} s left" if expected and spent < 8 else ""
-            expected.append(
-                f"[Verbose] label {n_done} of 100: solved, {duration(10 * spent)}{tail}"
-            )
-        assert lines_of(capsys) == expected
-
-    def test_parts_under_way_are_half_done(self, clock, capsys):
-        shown = Fit(Verbose(), None, None).parts("block", 4, costs=[2.0] * 4, in_order=False)
-        clock[0] = 3.0
-        shown.ended("solved", 0, under_way=[1])
-        clock[0] = 5.0
-        shown.ended("solved", 1, under_way=[2])
-        assert lines_of(capsys) == [
-            "[Verbose] block 1 of 4: solved, 3.0 s",
-            "[Verbose] block 2 of 4: solved, 5.0 s, about 3.0 s left",
-        ]
-
-    def test_no_promise_without_progress(self, clock, capsys):
-        lines = Lines("Some", "fit", 3)
-        for n in (1, 2):
-            clock[0] = 2.0 * n
-            lines.show(n, "nothing done", 0.0)
-        assert lines_of(capsys) == [
-            "[Some] fit 1 of 3: nothing done, 2.0 s", "[Some] fit 2 of 3: nothing done, 4.0 s"
-        ]  # fmt: skip
+def test_restored_parts_take_no_time(clock, capsys):
+    shown = Fit(Verbose(), None, None).parts("epoch", 5)
+    shown.known()
+    shown.known()
+    for _ in range(2):
+        task = shown.begin()
+        clock[0] += 2.0
+        shown.end(task, "run")
+    assert lines_of(capsys)[-1] == "[Verbose] epoch 4 of 5: run, 4.0 s, about 2.0 s left"
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (0.0, "0.0 s"), (1.26, "1.3 s"), (99.94, "99.9 s"), (99.96, "1 min 40 s"),
-        (125.4, "2 min 05 s"), (3599.4, "59 min 59 s"), (3599.6, "1 h 00 min"),
+        (0.0, "0.0 s"),
+        (1.26, "1.3 s"),
+        (99.94, "99.9 s"),
+        (99.96, "1 min 40 s"),
+        (125.4, "2 min 05 s"),
+        (3599.4, "59 min 59 s"),
+        (3599.6, "1 h 00 min"),
         (3600 * 26.5, "26 h 30 min"),
     ],
-)  # fmt: skip
+)
 def test_durations(seconds, text):
     assert duration(seconds) == text
-
-
-#: What each line of a training looks like.
-FORM = re.compile(
-    r"\[\w+\] (.+ \d+ of \d+: )?.+, (\d+\.\d s|\d+ min \d\d s|\d+ h \d\d min)(, about \S.* left)?"
-)
-
-
-def test_lines_of_an_estimator_have_the_form(monkeypatch, capsys):
-    seconds = itertools.count()
-    monkeypatch.setattr(progress.time, "perf_counter", lambda: float(next(seconds)))
-    rng = np.random.default_rng(0)
-    X, Y = rng.random((40, 6)), (rng.random((40, 300)) < 0.2).astype(int)
-    OvALinearXC(prune=0, verbose=1).fit(X, Y)
-    lines = [line for line in lines_of(capsys) if line.startswith("[OvALinearXC]")]
-    assert all(FORM.fullmatch(line) for line in lines), lines
-    assert len(lines) > 2
-    assert [line.endswith(" left") for line in lines] == [False, *[True] * (len(lines) - 2), False]

@@ -3,32 +3,25 @@
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
-import uuid
 import warnings
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV, KFold
 
 from sklearn_xc import (
     NGAMEEmbeddingXC,
     OvALinearXC,
     OvALinearXCCV,
     StackingXC,
-    ThresholdTuner,
-    TopKCalibrator,
     topk,
 )
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.initialisers import Zero
-from sklearn_xc.metrics import get_scorer
-from sklearn_xc.model_selection import cross_val_topk
 from sklearn_xc.parallel.engines import engine_at_work
 
 pytestmark = [
@@ -43,14 +36,11 @@ NGAME = {"embedding_dim": 16, "max_iter": 2, "classifier_max_iter": 3, "random_s
 ESTIMATORS = {
     "one-vs-all": OvALinearXC,
     "labels along a tree": lambda **own: OvALinearXC(init="ovap++", **own),
-    "logistic": lambda **own: OvALinearXC(loss="logistic", **own),
     "C by cross-validation": lambda **own: OvALinearXCCV(Cs=[0.3, 1.0], cv=2, **own),
     "shards": lambda **own: NGAMEEmbeddingXC(n_shards=4, **NGAME, **own),
     "stack": lambda **own: StackingXC(
         [("ova", OvALinearXC()), ("low", OvALinearXC(C=0.1))], cv=2, random_state=0, **own
     ),
-    "thresholds": lambda **own: ThresholdTuner(OvALinearXC(), cv=2, random_state=0, **own),
-    "calibrated": lambda **own: TopKCalibrator(OvALinearXC(), cv=2, random_state=0, **own),
 }
 
 
@@ -98,9 +88,11 @@ class RayCluster:
 
         register_ray()
         self.ray.init(
-            num_cpus=N_WORKERS, include_dashboard=False, log_to_driver=False,
+            num_cpus=N_WORKERS,
+            include_dashboard=False,
+            log_to_driver=False,
             _node_ip_address="127.0.0.1",
-        )  # fmt: skip
+        )
 
     def pids(self):
         """Return the processes that are at work."""
@@ -181,84 +173,6 @@ def test_what_is_shared_is_sent_once_to_each_process(cluster, tmp_path):
     readers = [path.read_text().splitlines() for path in tmp_path.iterdir()]
     assert 1 <= len(readers) <= N_WORKERS
     assert all(len(lines) == 1 for lines in readers)
-
-
-def test_a_search_sends_all_rows_once_for_all_folds_and_once_for_the_model(cluster, tmp_path):
-    model = OvALinearXCCV([0.1, 0.3, 1.0], cv=3, init=Counted(tmp_path, os.getpid()))
-    with joblib.parallel_config(cluster.backend):
-        model.fit(X, Y)
-    readers = [path.read_text().splitlines() for path in tmp_path.iterdir()]
-    assert 1 <= len(readers) <= N_WORKERS
-    assert all(len(lines) <= 2 for lines in readers)
-
-
-class Threads(Zero):
-    """Starts at zero, and notes how many threads a fit has, of its own and of BLAS."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def prepare(self, problem, sums):
-        from threadpoolctl import threadpool_info
-
-        from sklearn_xc.parallel.threads import count_threads
-
-        blas = max(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
-        (self.folder / uuid.uuid4().hex).write_text(f"{count_threads(None)} {blas}")
-
-
-def test_a_fit_in_a_search_has_one_thread_on_a_cluster(cluster, tmp_path):
-    search = GridSearchCV(
-        OvALinearXC(init=Threads(tmp_path)), {"C": [0.1, 1.0]}, cv=KFold(2),
-        refit=False, error_score="raise",
-    )  # fmt: skip
-    with joblib.parallel_config(cluster.backend, n_jobs=-1):
-        search.fit(X, Y[:, :3].toarray())
-    found = [path.read_text() for path in tmp_path.iterdir()]
-    assert len(found) == 4
-    assert set(found) == {"1 1"}, found
-
-
-def test_folds_and_searches(cluster):
-    search = GridSearchCV(OvALinearXC(), {"C": [0.1, 1.0]}, scoring=get_scorer("P@1"), cv=KFold(2))
-    here = cross_val_topk(OvALinearXC(), X, Y, cv=3, k=5), search.fit(X, Y).cv_results_
-    with joblib.parallel_config(cluster.backend, n_jobs=-1):
-        there = cross_val_topk(OvALinearXC(), X, Y, cv=3, k=5), search.fit(X, Y).cv_results_
-    assert np.array_equal(here[0].data, there[0].data)
-    assert np.array_equal(here[0].indices, there[0].indices)
-    assert np.array_equal(here[1]["mean_test_score"], there[1]["mean_test_score"])
-
-
-def test_it_goes_on_from_a_shared_folder(cluster, tmp_path, name, expected):
-    """The process that asked is killed; another one asks again, on the cluster and without."""
-    if cluster.backend == "ray":
-        pytest.skip("its processes belong to the driver")
-    if name in ("stack", "thresholds", "calibrated"):
-        pytest.skip("has no checkpoint_dir")
-    folder = tmp_path / "fit"
-    code = (
-        "import sys, joblib; sys.path.insert(0, sys.argv[1])\n"
-        "from dask.distributed import Client\n"
-        "import test_real_clusters as here\n"
-        "client = Client(sys.argv[2])\n"
-        "with joblib.parallel_config('dask'):\n"
-        "    here.ESTIMATORS[sys.argv[3]](checkpoint_dir=sys.argv[4]).fit(here.X, here.Y)\n"
-    )
-    address = cluster.client.scheduler.address
-    process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", code, str(Path(__file__).parent), address, name,
-         str(folder)]
-    )  # fmt: skip
-    while process.poll() is None and not list(folder.rglob("*.part")):
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
-    parts = {path: path.stat().st_mtime_ns for path in folder.rglob("*.part")}
-    assert parts
-    with joblib.parallel_config(cluster.backend):
-        model = ESTIMATORS[name](checkpoint_dir=folder).fit(X, Y)
-    assert content(model) == expected
-    assert content(ESTIMATORS[name](checkpoint_dir=folder).fit(X, Y)) == expected
 
 
 def test_warnings_come_from_workers(cluster):

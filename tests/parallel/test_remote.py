@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sklearn_xc.parallel.engines.remote import Outcome, in_window, work_on
+from sklearn_xc.parallel.engines.remote import Outcome, _keep_warnings, in_window, work_on
 from sklearn_xc.parallel.interrupt import StopFlag, heard_of
 
 
@@ -18,21 +18,19 @@ def warn_and_answer(shared, number, barrier=None):
 
 
 def test_each_thread_hears_its_own_warnings_each_time_anew():
-    before = warnings.filters[:], warnings.showwarning
-    for _ in range(3):
-        barrier = threading.Barrier(4)
-        with ThreadPoolExecutor(4) as pool:
-            tasks = [pool.submit(work_on, warn_and_answer, "task", (i, barrier)) for i in range(4)]
-            done = [task.result() for task in tasks]
-        assert done == [Outcome(i, [(f"task {i}", UserWarning)]) for i in range(4)]
-    assert (warnings.filters[:], warnings.showwarning) == before
-
-
-def test_nothing_is_left_behind_by_an_error():
-    before = warnings.filters[:], warnings.showwarning
-    with pytest.raises(ZeroDivisionError):
-        work_on(lambda shared: 1 / 0, None, ())
-    assert (warnings.filters[:], warnings.showwarning) == before
+    with warnings.catch_warnings():  # workers keep their warnings from then on
+        _keep_warnings.cache_clear()
+        for _ in range(3):
+            barrier = threading.Barrier(4)
+            with ThreadPoolExecutor(4) as pool:
+                tasks = [
+                    pool.submit(work_on, warn_and_answer, "task", (i, barrier)) for i in range(4)
+                ]
+                done = [task.result() for task in tasks]
+            assert done == [Outcome(i, [(f"task {i}", UserWarning)]) for i in range(4)]
+        with pytest.raises(ZeroDivisionError):
+            work_on(lambda shared: 1 / 0, None, ())
+    _keep_warnings.cache_clear()
 
 
 @pytest.mark.parametrize("n_workers", [1, 3, 50])

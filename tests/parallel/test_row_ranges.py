@@ -4,14 +4,12 @@ import threading
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
 
 from sklearn_xc.parallel import row_ranges
 from sklearn_xc.parallel.row_ranges import (
     cut_rows,
     for_row_ranges,
     one_blas_thread,
-    openmp_threads,
 )
 
 
@@ -29,12 +27,6 @@ from sklearn_xc.parallel.row_ranges import (
 )
 def test_ranges_have_so_many_entries_or_one_row(sizes, expected, dtype):
     assert list(cut_rows(np.cumsum([0, *sizes], dtype=dtype), 4)) == expected
-
-
-def test_entries_beyond_the_largest_int32():
-    indptr = np.array([0, 2**30, 2**31 - 2, 2**31 - 1], np.int32)
-    assert list(cut_rows(indptr, 2**30)) == [(0, 1), (1, 3)]
-    assert list(cut_rows(indptr, 2**31)) == [(0, 3)]
 
 
 class Library:
@@ -74,15 +66,6 @@ def blas(monkeypatch):
     return blas
 
 
-def test_one_within_another(blas):
-    with one_blas_thread():
-        assert blas.counts == [1, 1]
-        with one_blas_thread():
-            assert blas.counts == [1, 1]
-        assert blas.counts == [1, 1]
-    assert blas.counts == [8, 2]
-
-
 def test_who_leaves_first_lifts_nothing(blas):
     """Threads that overlap: each used to restore what it had found."""
     inside, leave = [threading.Event() for _ in range(2)], [threading.Event() for _ in range(2)]
@@ -100,35 +83,6 @@ def test_who_leaves_first_lifts_nothing(blas):
         leave[number].set()
         threads[number].join()
         assert blas.counts == expected
-
-
-def test_an_error_lifts_it(blas):
-    with pytest.raises(KeyError), one_blas_thread():
-        raise KeyError
-    assert blas.counts == [8, 2]
-
-
-def test_nothing_is_done_where_there_is_one_already(monkeypatch):
-    blas = Blas(1, 1)
-    blas.limit = None
-    monkeypatch.setattr(row_ranges, "_pools", {"blas": blas}.get)
-    with one_blas_thread():
-        pass
-
-
-def test_loops_of_scikit_learn_have_so_many_threads():
-    def counts():
-        found = {each["num_threads"] for each in threadpool_info() if each["user_api"] == "openmp"}
-        assert found
-        return found
-
-    before = counts()
-    with openmp_threads(3):
-        assert 3 in counts()
-        with openmp_threads(1):
-            assert 1 in counts()
-        assert 3 in counts()
-    assert counts() == before
 
 
 @pytest.mark.parametrize("n_jobs", [0, True, 1.5, "2"])

@@ -24,13 +24,6 @@ def _is_compiled():
     meet(np.zeros(48, np.int64), 1, 1)
 
 
-def test_one_is_the_thread_that_asks():
-    with Team(1) as team:
-        assert team.run(lambda worker: (worker, threading.current_thread())) == [
-            (0, threading.current_thread())
-        ]
-
-
 @pytest.mark.parametrize("n_workers", [2, 5])
 def test_all_are_at_work_at_the_same_time(n_workers):
     before = threading.active_count()

@@ -7,7 +7,7 @@ have it before its first task. Dask runs the task of a worker that has died on a
 import uuid
 from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from sklearn_xc.parallel.engines.protocol import Numbered, Work, Workers
@@ -15,8 +15,8 @@ from sklearn_xc.parallel.engines.remote import PROCESS, Outcome, in_window, work
 from sklearn_xc.parallel.interrupt import heard_of
 from sklearn_xc.parallel.row_ranges import one_blas_thread
 
-#: How often the object is sent again, where all workers that had it have died.
-_MOST_LOST = 3
+#: How often the object is sent, if the workers that have it die.
+_ATTEMPTS = 4
 
 
 class DaskEngine:
@@ -50,7 +50,7 @@ class DaskEngine:
 class _DaskPlace:
     def __init__(self, backend: Any, shared: Any, who: str) -> None:
         self._client, self._options, self._who = backend.client, backend.submit_kwargs, who
-        self._held, self._n_lost = _Held(shared), 0
+        self._held = _Held(shared)
         self._future: Any = None
 
     def run(self, work: Work, tasks: Iterable[Numbered], n_workers: int) -> Iterator[Any]:
@@ -58,14 +58,14 @@ class _DaskPlace:
         from dask.distributed import as_completed
         from distributed.scheduler import KilledWorker
 
-        self._require_shared()
+        self._share()
         done, under_way = as_completed(), dict[str, tuple[Any, Numbered]]()
 
         def submit(task: Numbered) -> None:
+            key = f"sklearn_xc-{work.__name__.strip('_')}-{uuid.uuid4().hex}"
             future = self._client.submit(
-                _work, self._future, work, task[1], pure=False,
-                key=f"sklearn_xc-{work.__name__.strip('_')}-{uuid.uuid4().hex}", **self._options,
-            )  # fmt: skip
+                _work, self._future, work, task[1], pure=False, key=key, **self._options
+            )
             under_way[future.key] = future, task
             done.add(future)
 
@@ -75,42 +75,33 @@ class _DaskPlace:
                 _, task = under_way.pop(future.key)
                 try:
                     return future.result(), task[0]
-                except KilledWorker as error:
-                    raise RuntimeError(
-                        f"{self._who}: several workers of the Dask cluster died, one after the "
-                        f"other, at part {task[0]}: probably for want of memory. Give workers more "
-                        "of it or fewer threads, or set max_memory."
-                    ) from error
-                except CancelledError:
-                    self._send_again()
+                except CancelledError:  # the workers that had the object have died
+                    self._share()
                     submit(task)
 
         try:
             yield from in_window(tasks, n_workers, submit, next_done)
+        except KilledWorker as error:
+            raise RuntimeError(
+                f"{self._who}: several workers of the Dask cluster died, one after the other: "
+                "probably for want of memory. Give workers more of it or fewer threads, or set "
+                "max_memory."
+            ) from error
         finally:
             self._client.cancel([future for future, _ in under_way.values()])
 
-    def _require_shared(self) -> None:
-        # Not broadcast: that waits for ever where a worker dies meanwhile.
-        while self._future is None or self._future.status != "finished":
-            try:
+    def _share(self) -> None:
+        """Send the object to a worker, unless one has it."""
+        # Not broadcast: that waits for ever if a worker dies meanwhile.
+        for _ in range(_ATTEMPTS):
+            if self._future is not None and self._future.status == "finished":
+                return
+            with suppress(OSError):  # the worker died
                 (self._future,) = self._client.scatter([self._held], hash=False)
-            except OSError:  # the worker died
-                self._count_loss()
-
-    def _send_again(self) -> None:
-        """Send the object once more, if those that had it are gone."""
-        if self._future.status != "finished":
-            self._count_loss()
-        self._require_shared()
-
-    def _count_loss(self) -> None:
-        self._n_lost += 1
-        if self._n_lost > _MOST_LOST:
-            raise RuntimeError(
-                f"{self._who}: {self._n_lost} workers of the Dask cluster died before others had "
-                "fetched what all need."
-            )
+        raise RuntimeError(
+            f"{self._who}: {_ATTEMPTS} workers of the Dask cluster died before others had fetched "
+            "the data."
+        )
 
 
 class _Held:

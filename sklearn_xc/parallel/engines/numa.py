@@ -1,9 +1,9 @@
-"""Threads that are pinned to NUMA nodes, each node with what they read in its own memory.
+"""Threads pinned to NUMA nodes, each node with a copy of the shared object in its own memory.
 
-As of [1]_, section 5: one-vs-all reads X in no order that caches foresee, and memory of another
-node answers later. Tasks are taken from one list, so that a node that ends first goes on with those
-of others. A copy is made by a thread of the node, whose memory the system gives it then; where
-copies would take too much, the pages of the one that there is are spread over all nodes.
+As of [1]_, section 5: one-vs-all reads X at random, and memory of another node is slower. Tasks are
+taken from one list, so a node that ends first helps the others. A copy is made by a thread of the
+node, in whose memory it then lies; where copies would take too much, the pages of the one object
+are spread over all nodes.
 
 References
 ----------
@@ -14,7 +14,7 @@ References
 import copy
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -65,7 +65,7 @@ class NumaEngine:
                 for node in self._nodes
             ]
             copies = self._placed(shared, pools, who)
-            yield _NumaPlace(self._nodes, pools, copies, lambda text: self._tell(who, text))
+            yield _NumaPlace(pools, copies)
 
     def _placed(self, shared: Any, pools: list[ThreadPoolExecutor], who: str) -> list[Any]:
         """Return what the threads of each node read."""
@@ -76,11 +76,11 @@ class NumaEngine:
             with suppress(TypeError):  # of an initialiser with a lock, say
                 found = [of_node.result() for of_node in copies]
                 text = f"each of {len(pools)} NUMA nodes has a copy of {format_bytes(size)}"
-                self._tell(who, text)
+                self._say(who, text)
                 return found
         done = spread(arrays, [node.number for node in self._nodes])
         how = "is spread over" if done else "stays where it is: it could not be spread over"
-        self._tell(who, f"{format_bytes(size)} that all read {how} {len(pools)} NUMA nodes")
+        self._say(who, f"{format_bytes(size)} that all read {how} {len(pools)} NUMA nodes")
         return [shared] * len(pools)
 
     def _has_room(self, size: int) -> bool:
@@ -90,27 +90,20 @@ class NumaEngine:
             left is None or size * len(self._nodes) <= _SHARE_OF_FREE * left
         )
 
-    def _tell(self, who: str, text: str) -> None:
+    def _say(self, who: str, text: str) -> None:
         if self._is_verbose:
             say(who, text)
 
 
 class _NumaPlace:
-    def __init__(
-        self,
-        nodes: Sequence[Node],
-        pools: list[ThreadPoolExecutor],
-        copies: list[Any],
-        tell: Callable[[str], None],
-    ) -> None:
-        self._nodes, self._pools, self._copies, self._tell = nodes, pools, copies, tell
+    def __init__(self, pools: list[ThreadPoolExecutor], copies: list[Any]) -> None:
+        self._pools, self._copies = pools, copies
 
     def run(self, work: Work, tasks: Iterable[Numbered], n_workers: int) -> Iterator[Any]:
         """Work on tasks in threads of all nodes, as many of each as there are processors."""
         rest, lock, done = iter(tasks), threading.Lock(), queue.SimpleQueue[Any]()
         is_over = threading.Event()
         places = self._places(n_workers)
-        n_done = dict.fromkeys(places, 0)
 
         def work_at(place: int) -> None:
             try:
@@ -119,7 +112,6 @@ class _NumaPlace:
                         task = next(rest, None)
                         if task is None:
                             break
-                        n_done[place] += 1
                     number, arguments = task
                     done.put((number, work(self._copies[place], *arguments), None))
             except BaseException as error:
@@ -138,20 +130,8 @@ class _NumaPlace:
                 if error is not None:
                     raise error
                 yield number, result
-            self._tell_of(n_done, places)
         finally:
             is_over.set()
-
-    def _tell_of(self, n_done: dict[int, int], places: list[int]) -> None:
-        """Tell how many tasks each node worked on, and how many it took over from other nodes.
-
-        These are the tasks beyond what is a node's by its part of the threads.
-        """
-        n, n_taken, shares = sum(n_done.values()), 0, []
-        for place, n_of_node in n_done.items():
-            n_taken += max(0, n_of_node - -(-n * places.count(place) // len(places)))
-            shares.append(f"{n_of_node} on node {self._nodes[place].number}")
-        self._tell(f"tasks: {', '.join(shares)}; {n_taken} taken over from other nodes")
 
     def _places(self, n_workers: int) -> list[int]:
         """Return the node of each worker: one of each in turn, as long as it has processors."""

@@ -1,11 +1,11 @@
-"""What the engines of clusters do alike: hand out tasks, work on them, bring warnings back."""
+"""Shared by the engines of clusters: hand out tasks, work on them, bring warnings back."""
 
+import functools
 import itertools
 import threading
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from sklearn_xc.parallel.engines.protocol import Numbered, Work
@@ -15,10 +15,11 @@ from sklearn_xc.parallel.row_ranges import one_blas_thread
 PROCESS = uuid.uuid4().hex
 #: Tasks under way for each worker: the next is there when one has ended.
 _DEPTH = 2
+_of_thread = threading.local()
 
 
 class Outcome(NamedTuple):
-    """What came of a task.
+    """Result of a task.
 
     Attributes
     ----------
@@ -51,7 +52,7 @@ def in_window(
         Waits for one that has ended; returns its outcome and number.
     """
     rest, n_open = iter(tasks), 0
-    told = set[tuple[str, type[Warning]]]()
+    shown = set[tuple[str, type[Warning]]]()
     for task in itertools.islice(rest, _DEPTH * n_workers):
         submit(task)
         n_open += 1
@@ -62,56 +63,35 @@ def in_window(
             submit(task)
             n_open += 1
         for warning in outcome.warnings:
-            if warning not in told:
-                told.add(warning)
+            if warning not in shown:
+                shown.add(warning)
                 warnings.warn(*warning, stacklevel=3)
         yield number, outcome.result
 
 
 def work_on(work: Work, shared: Any, arguments: tuple[Any, ...]) -> Outcome:
     """Work on a task, in a worker."""
-    with one_blas_thread(), _hearing() as heard:
-        return Outcome(work(shared, *arguments), heard)
+    _keep_warnings()
+    heard: list[tuple[str, type[Warning]]] = []
+    _of_thread.warnings = heard
+    try:
+        with one_blas_thread():
+            return Outcome(work(shared, *arguments), heard)
+    finally:
+        del _of_thread.warnings
 
 
-class _Ears:
-    """Hears the warnings of all threads that are at work; the filters belong to the process."""
+@functools.cache
+def _keep_warnings() -> None:
+    """Have threads that work on a task keep their warnings; other threads show theirs."""
+    show = warnings.showwarning
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.n_inside = 0
-        self.outside: Any = None
-        self.own = threading.local()
-
-    def hear(
-        self, message: Warning | str, category: type[Warning], filename: str, lineno: int,
-        file: Any = None, line: str | None = None,
-    ) -> None:  # fmt: skip
-        heard = getattr(self.own, "heard", None)
-        if heard is not None:
+    def keep(message: Any, category: type[Warning], *args: Any, **kwargs: Any) -> None:
+        heard = getattr(_of_thread, "warnings", None)
+        if heard is None:
+            show(message, category, *args, **kwargs)
+        else:
             heard.append((str(message), category))
 
-
-_ears = _Ears()
-
-
-@contextmanager
-def _hearing() -> Iterator[list[tuple[str, type[Warning]]]]:
-    """Return what this thread is warned of inside the ``with``, each time anew."""
-    with _ears.lock:
-        if _ears.n_inside == 0:
-            _ears.outside = warnings.catch_warnings()
-            _ears.outside.__enter__()
-            warnings.simplefilter("always")
-            warnings.showwarning = _ears.hear
-        _ears.n_inside += 1
-    heard: list[tuple[str, type[Warning]]] = []
-    _ears.own.heard = heard
-    try:
-        yield heard
-    finally:
-        del _ears.own.heard
-        with _ears.lock:
-            _ears.n_inside -= 1
-            if _ears.n_inside == 0:
-                _ears.outside.__exit__(None, None, None)
+    warnings.showwarning = keep  # type: ignore[assignment]
+    warnings.simplefilter("always", UserWarning)  # not only in the first task
