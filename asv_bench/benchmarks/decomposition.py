@@ -23,7 +23,7 @@ def setup_cache():
 
 
 class Steps:
-    """200 mini-batches of 10 in a trained state, an index built before them if there is one."""
+    """An epoch of 200 mini-batches of 10, after another one."""
 
     params = ("exact", "sampled", "mips", "decomp_mips")
     param_names = ("gradient",)
@@ -33,18 +33,16 @@ class Steps:
         data, _ = cache
         rows = slice(0, 10 * STEPS)
         self.X, self.y = data.X_train[rows], data.y_train[rows]
+        how = {"n_candidates": N_CANDIDATES, "learning_rate": 0.1, "max_iter": 1}
         self.clf = DecompMIPSClassifier(
-            gradient=gradient, n_candidates=N_CANDIDATES, learning_rate=0.1, decay=1.0,
-            sampled_epochs=1.0, random_state=0,
-        )  # fmt: skip
-        self.clf.partial_fit(data.X_train, data.y_train)  # sampled
-        self.clf.partial_fit(self.X, self.y)  # compiled
+            gradient=gradient, warm_start=True, random_state=0, **how
+        ).fit(self.X, self.y)  # compiled
 
-    def time_partial_fit(self, cache, gradient):
-        self.clf.partial_fit(self.X, self.y)
+    def time_warm_start(self, cache, gradient):
+        self.clf.fit(self.X, self.y)
 
-    def peakmem_partial_fit(self, cache, gradient):
-        self.clf.partial_fit(self.X, self.y)
+    def peakmem_warm_start(self, cache, gradient):
+        self.clf.fit(self.X, self.y)
 
 
 class Index:

@@ -1,77 +1,48 @@
-"""What a fitted model with dense weights behind a hidden layer answers."""
+"""The fitted model: dense label vectors, behind a hidden layer for sparse instances."""
 
 import copy
-import os
-import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._best_allowed import Scorer, best_of_pairs, rows_of_like_size
+from sklearn_xc._blank_rows import LabelFrequencies
 from sklearn_xc._checks import check_rows
 from sklearn_xc._data import CsrRows, DenseRows, read_only
-from sklearn_xc._declared_state import Array, Number, Record, declares
+from sklearn_xc._declared_state import Array, Choice, Number, Record, declares
 from sklearn_xc._parts import same_part
 from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.decomposition._intercept import log_odds_of_blank
 from sklearn_xc.decomposition._metric import subtract_norms
-from sklearn_xc.decomposition.course import with_intercepts
 from sklearn_xc.kernels.search.candidates import rank_labels, score_labels
 from sklearn_xc.mips import ExactIndex, MipsIndex, copy_index, index_bytes, make_index
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.row_ranges import for_row_ranges
 from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
-from sklearn_xc.solvers.moving_rows import MovingRows
+from sklearn_xc.solvers.moving_rows import MovingRows, with_intercepts
 
-#: Values of embedded instances that are held at a time.
+#: Embedded values per piece of rows, and rows per call of a kernel.
 _TOGETHER = 2**23
-#: Instances that a thread scores at a time.
 _QUERIES = 256
-#: Without max_memory, arrays of fewer bytes are made without a look at the memory that is left.
+#: Without max_memory, smaller arrays are made without asking how much memory is free.
 _SMALL = 2**26
 
-#: The labels and scores of some instances, best first.
+#: Labels and scores, best first.
 Found = tuple[np.ndarray, np.ndarray]
 
 
-@dataclass(frozen=True)
-class SearchIndex:
-    """An index for answers, and of which model.
-
-    Attributes
-    ----------
-    coef, intercept : ndarray
-        Of the model; for others another index is built.
-    kind : str or MipsIndex
-        A name, or a copy of the instance that was asked for.
-    labels : ndarray of int32
-        The labels that it has, those with a training instance.
-    index : MipsIndex
-        Never changed.
-    """
+class AnswerIndex(NamedTuple):
+    """Index of the trained labels for ``predict_topk(exact=False)``, and what it was built from."""
 
     coef: np.ndarray
     intercept: np.ndarray
     kind: str | MipsIndex
     labels: np.ndarray
     index: MipsIndex
-
-
-class _Building:
-    """Who builds an index has this, so that threads that need one wait for it."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-
-
-_building = _Building()
-if hasattr(os, "register_at_fork"):  # a thread that builds is not in the child
-    os.register_at_fork(after_in_child=_building.__init__)  # type: ignore[misc]
 
 
 @declares(
@@ -81,10 +52,14 @@ if hasattr(os, "register_at_fork"):  # a thread that builds is not in the child
     embedding_dim_=Number("int", least=0),
     n_candidates_=Number("int", least=1),
     threshold_=Number(),
-    _course=Record("Course", dim=lambda model: model._width()),
+    _metric=Choice("inner_product", "euclidean", "mahalanobis"),
+    _has_intercept=Number("bool"),
+    _trains_intercept=Number("bool"),
+    _frequencies=Record("LabelFrequencies"),
+    _epochs_done=Number(least=0),
 )
 class HiddenLayerModel(XCClassifier):
-    """Scores that are inner products of embedded instances and labels."""
+    """Scores that are inner products of embedded instances and label vectors."""
 
     classes_: np.ndarray
     coef_: np.ndarray
@@ -94,6 +69,11 @@ class HiddenLayerModel(XCClassifier):
     threshold_: float
     max_memory: Any
     n_jobs: int | None
+    _metric: str
+    _has_intercept: bool  # frequencies answer for instances without features
+    _trains_intercept: bool  # intercept_ may be other than 0
+    _frequencies: LabelFrequencies
+    _epochs_done: float
 
     @reads_one_state
     def embed(self, X: Any) -> np.ndarray:
@@ -118,43 +98,9 @@ class HiddenLayerModel(XCClassifier):
         """
         check_is_fitted(self)
         instances = check_rows(self, X, reset=False)
-        n, dim = instances.shape[0], self.coef_.shape[1]
-        self._require_bytes(
-            n * dim * self.coef_.itemsize, f"the embedding, {n} instances x {dim}",
-            "Ask for fewer instances at a time.",
-        )  # fmt: skip
+        shape = instances.shape[0], self.coef_.shape[1]
+        self._require_dense(shape, "the embedding, {} instances x {}")
         return self._embedded(instances)
-
-    @property
-    def metric_(self) -> np.ndarray:
-        """Return the M of a Mahalanobis distance, ``(x - p)' M (x - p)``.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_features)
-            Positive semidefinite: ``feature_embedding_ @ feature_embedding_.T``.
-
-        Raises
-        ------
-        AttributeError
-            Before a fit, and for a model with another metric.
-        MemoryBudgetError
-            If it does not fit into `max_memory` or the machine's free memory.
-        """
-        name = type(self).__name__
-        if not hasattr(self, "coef_"):
-            raise AttributeError(f"metric_: this {name} is not fitted yet.")
-        L = self.feature_embedding_
-        if L is None or self._course.metric != "mahalanobis":
-            raise AttributeError(
-                f"metric_: this {name} was fitted with metric={self._course.metric!r}, and only "
-                "'mahalanobis' learns one."
-            )
-        d = len(L)
-        self._require_bytes(
-            d * d * L.itemsize, f"the metric, {d} x {d} features", "Use feature_embedding_."
-        )
-        return L @ L.T
 
     @reads_one_state
     def predict_topk(
@@ -225,8 +171,10 @@ class HiddenLayerModel(XCClassifier):
         return self._unseen_last(*self._topk(X, k, self._best if exact else self._search))
 
     def _width(self) -> str:
-        """Return which length the vectors of labels have."""
+        """Return the symbol of the length of label vectors."""
         return "features" if self.feature_embedding_ is None else "dim"
+
+    # The ranked answers
 
     def _topk_scores(self, X: Any, k: int) -> Found:
         return self._topk(X, k, self._best)
@@ -236,69 +184,6 @@ class HiddenLayerModel(XCClassifier):
             return self._topk(X, k, self._best)
         return self._topk(X, k, lambda V, k: self._search(V, k, n_more))
 
-    def _best_of_rows(self, X: Any, k: int, allowed: AllowedLabels, **how: Any) -> Found:
-        instances = check_rows(self, X, reset=False)
-        n, dtype = instances.shape[0], self.coef_.dtype
-        labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
-        W, offsets = read_only(self.coef_), read_only(self.intercept_)
-        for rows, size in rows_of_like_size(allowed.counts, 0, _TOGETHER):
-            for own, V in self._parts(instances.take(rows), self._embedded) if size else ():
-                some = allowed.take(rows[own])
-                best = np.full((len(V), min(k, size)), -1, np.int32)
-                found = np.full(best.shape, -np.inf, dtype)
-                chosen, counts = some.table(size).astype(np.int32), some.counts
-                blank, V = self._blank(V), read_only(V)
-
-                def rank(
-                    first: int, last: int, V: Any = V, chosen: Any = chosen, counts: Any = counts,
-                    best: Any = best, found: Any = found,
-                ) -> None:  # fmt: skip
-                    part = slice(first, last)
-                    rank_labels(
-                        W, 0, V, first, offsets, chosen[part], counts[part], best[part],
-                        found[part], np.empty(last - first, np.int64),
-                    )  # fmt: skip
-
-                for_row_ranges(rank, len(V), _QUERIES, self.n_jobs)
-                self._as_scores(V, found)
-                self._require_finite(found[best >= 0])
-                labels[rows[own], : best.shape[1]] = best
-                scores[rows[own], : best.shape[1]] = found
-                if blank.size:
-                    few = some.take(blank)
-                    log_odds = log_odds_of_blank(self._course.frequencies, dtype)
-                    of_blank = log_odds[few.labels] + dtype.type(self.threshold_)
-                    at = rows[own][blank]
-                    labels[at], scores[at] = best_of_pairs(few, of_blank, k)
-        return labels, scores
-
-    def _scorer_of(self, labels: np.ndarray, **how: Any) -> Scorer:
-        n, dim, itemsize = len(labels), self.coef_.shape[1], self.coef_.itemsize
-        self._require_bytes(
-            n * dim * itemsize, f"the vectors of {n} candidates x {dim}",
-            "Ask for fewer candidates.",
-        )  # fmt: skip
-        W, offsets = read_only(self.coef_[labels]), self.intercept_[labels]
-        blank = log_odds_of_blank(self._course.frequencies, W.dtype)[labels]
-
-        def score(X: Any) -> np.ndarray:
-            instances = check_rows(self, X, reset=False)
-            scores = np.empty((instances.shape[0], len(W)), W.dtype)
-            for own, V in self._parts(instances, self._embedded):
-                out, V = scores[own], read_only(V)
-
-                def multiply(first: int, last: int, V: Any = V, out: np.ndarray = out) -> None:
-                    score_labels(W, 0, len(W), 0, V, first, out[first:last])
-
-                for_row_ranges(multiply, len(V), _QUERIES, self.n_jobs)
-                out += offsets
-                self._as_scores(V, out)
-                out[self._blank(V)] = blank + blank.dtype.type(self.threshold_)
-            self._require_finite(scores)
-            return scores
-
-        return score
-
     def _topk(self, X: Any, k: int, find: Callable[[np.ndarray, int], Found]) -> Found:
         """Return the k best labels, unseen ones last, and their scores, padded."""
         instances = check_rows(self, X, reset=False)
@@ -307,153 +192,143 @@ class HiddenLayerModel(XCClassifier):
         unseen = self._unseen_labels
         n_trained = len(self.classes_) - len(unseen)
         k_trained = min(k, n_trained)
-        for own, V in self._parts(instances, self._embedded):
+        for own, V in self._pieces(instances):
             found = find(V, k_trained)
             self._as_scores(V, found[1])
             blank = self._blank(V)
             if blank.size:
-                found[0][blank], found[1][blank] = self._most_frequent(V[blank[:1]], k_trained)
+                best = self._best(V[blank[:1]], k_trained, log_odds_of_blank(self))
+                found[0][blank], found[1][blank] = best[0], best[1] + dtype.type(self.threshold_)
             labels[own, :k_trained], scores[own, :k_trained] = found
         self._require_finite(scores[:, :k_trained])
         k_all = min(k, len(self.classes_))
         labels[:, n_trained:k_all] = unseen[: max(0, k_all - n_trained)]
         return labels, scores
 
-    def _blank(self, V: np.ndarray) -> np.ndarray:
-        """Return which instances have no features, if frequencies are to speak for them."""
-        if not self._course.has_intercept:
-            return np.empty(0, np.intp)
-        some = np.flatnonzero(V[:, 0] == 0)
-        return some[~V[some].any(axis=1)]
-
-    def _most_frequent(self, V: np.ndarray, k: int) -> Found:
-        """Return the answer for an instance without features."""
-        labels, log_odds = self._best(V, k, log_odds_of_blank(self._course.frequencies, V.dtype))
-        return labels, log_odds + log_odds.dtype.type(self.threshold_)
-
     def _best(self, V: np.ndarray, k: int, intercepts: np.ndarray | None = None) -> Found:
-        """Return the k best labels of embedded instances, of those trained, and their scores."""
-        offsets = self._offsets(self.intercept_ if intercepts is None else intercepts)
-        index = ExactIndex(self.n_jobs, offsets)
+        """Return the k best trained labels of embedded instances, from all scores."""
+        offsets = self.intercept_ if intercepts is None else intercepts
+        if len(self._unseen_labels):
+            offsets = offsets.copy()
+            offsets[self._unseen_labels] = -np.inf
+        index = ExactIndex(self.n_jobs, offsets if offsets.any() else None)
         index.build(self.coef_)
         found = index.query(V, k)
         return found.labels, found.scores
 
     def _search(self, V: np.ndarray, k: int, n_more: int = 0) -> Found:
-        """Return the best k among the candidates of the index, and `n_more` than else."""
-        search = self._search_index_for_answers()
-        index = search.index
+        """Return the k best of the labels that the index finds, `n_more` than ``n_candidates_``."""
+        answer = self._index_for_answers()
+        index = answer.index
         if hasattr(index, "n_jobs"):
             index = copy.copy(index)
             index.n_jobs = self.n_jobs
-        n_candidates = min(max(k, self.n_candidates_ + n_more), len(search.labels))
-        queries, offsets = V, np.empty(0, V.dtype)
-        if self._course.is_trained:
-            queries, offsets = with_intercepts(V, np.ones(len(V), V.dtype)), self.intercept_
+        n_candidates = min(max(k, self.n_candidates_ + n_more), len(answer.labels))
+        queries = V
+        if self._trains_intercept:
+            queries = with_intercepts(V, np.ones(len(V), V.dtype))
         found = index.query(read_only(queries), n_candidates)
-        chosen, n, offsets = search.labels[found.labels], len(V), read_only(offsets)
-        labels, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, V.dtype)
-        counts, W, V = np.empty(n, np.int64), read_only(self.coef_), read_only(V)
-
-        def rank(first: int, last: int) -> None:
-            own = slice(first, last)
-            rank_labels(
-                W, 0, V, first, offsets, chosen[own], found.counts[own], labels[own], scores[own],
-                counts[own],
-            )  # fmt: skip
-
-        for_row_ranges(rank, n, _QUERIES, self.n_jobs)
-        short = np.flatnonzero(counts < k)
-        if short.size:  # an index may find fewer than it is asked for
+        labels, scores, counts = self._ranked(V, answer.labels[found.labels], found.counts, k)
+        short = np.flatnonzero(counts < k)  # an index may find fewer than it is asked for
+        if short.size:
             labels[short], scores[short] = self._best(np.ascontiguousarray(V[short]), k)
         return labels, scores
 
-    def _search_index_for_answers(self) -> SearchIndex:
-        """Return the index of these weights, which is built on first use."""
-        kind = self._index_kind()
+    def _ranked(
+        self, V: np.ndarray, candidates: np.ndarray, n_candidates: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the k best of the candidates of each row, and how many there are."""
+        n, W, offsets, V = len(V), read_only(self.coef_), read_only(self.intercept_), read_only(V)
+        labels, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, W.dtype)
+        counts = np.empty(n, np.int64)
 
-        def held() -> SearchIndex | None:
-            found = self.__dict__.get("_search_index")
-            if found is None or not same_part(found.kind, kind):
-                return None
-            is_own = found.coef is self.coef_ and found.intercept is self.intercept_
-            return found if is_own else None
+        def rank(first: int, last: int) -> None:
+            own = slice(first, last)
+            table = candidates[own], n_candidates[own], labels[own], scores[own], counts[own]
+            rank_labels(W, 0, V, first, offsets, *table)
 
-        if held() is None:
-            with _building.lock:
-                if held() is None:
-                    self._search_index = self._build_index(kind)
-        search = held()
-        assert search is not None
-        return search
+        for_row_ranges(rank, n, _QUERIES, self.n_jobs)
+        return labels, scores, counts
 
-    def _build_index(self, kind: str | MipsIndex) -> SearchIndex:
-        n_labels, dim = self.coef_.shape
-        labels = np.delete(np.arange(n_labels, dtype=np.int32), self._unseen_labels)
-        has_intercept = self._course.is_trained  # others are 0
-        is_copy = has_intercept or len(labels) < n_labels
-        itemsize = self.coef_.itemsize
-        index = make_index(kind, self.n_jobs, f"{type(self).__name__}: index")
-        self._require_bytes(
-            is_copy * len(labels) * dim * itemsize
-            + index_bytes(index, (len(labels), dim), itemsize),
-            f"the index, of {len(labels)} labels x {dim} x {itemsize} bytes",
-            "Use exact=True, or index='product'.",
-        )
-        W = self.coef_ if len(labels) == n_labels else self.coef_[labels]
-        if has_intercept:
-            W = with_intercepts(W, self.intercept_[labels])
-        index.build(np.ascontiguousarray(W))
-        return SearchIndex(self.coef_, self.intercept_, copy_index(kind), labels, index)
+    def _best_of_rows(self, X: Any, k: int, allowed: AllowedLabels, **how: Any) -> Found:
+        instances = check_rows(self, X, reset=False)
+        n, dtype = instances.shape[0], self.coef_.dtype
+        labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
+        for rows, size in rows_of_like_size(allowed.counts, 0, _TOGETHER):
+            for own, V in self._pieces(instances.take(rows)) if size else ():
+                some = allowed.take(rows[own])
+                table = some.table(size).astype(np.int32)
+                best, found, _ = self._ranked(V, table, some.counts, min(k, size))
+                self._as_scores(V, found)
+                self._require_finite(found[best >= 0])
+                labels[rows[own], : best.shape[1]] = best
+                scores[rows[own], : best.shape[1]] = found
+                blank = self._blank(V)
+                if blank.size:
+                    few, at = some.take(blank), rows[own][blank]
+                    of_blank = log_odds_of_blank(self)[few.labels] + dtype.type(self.threshold_)
+                    labels[at], scores[at] = best_of_pairs(few, of_blank, k)
+        return labels, scores
 
-    def _as_scores(self, V: np.ndarray, products: np.ndarray) -> None:
-        """Turn inner products with the vectors of labels into scores, in place."""
-        if self._course.metric != "inner_product":
-            with np.errstate(over="ignore", invalid="ignore"):
-                subtract_norms(V, products)
+    # Dense scores
 
-    def _feature_weights(self, instance: CsrRows, position: int) -> np.ndarray | None:
-        if self._course.metric != "inner_product":
-            return None
-        w = self.coef_[position]
-        if self._is_binary:
-            w = w - self.coef_[1 - position]
-        if self.feature_embedding_ is None:
-            return w[instance.indices]
-        return self.feature_embedding_[instance.indices] @ w
+    def _scorer_of(self, labels: np.ndarray, **how: Any) -> Scorer:
+        self._require_dense((len(labels), self.coef_.shape[1]), "vectors of {} candidates x {}")
+        W, offsets = read_only(self.coef_[labels]), self.intercept_[labels]
+        of_blank = log_odds_of_blank(self)[labels]
+
+        def multiply(V: np.ndarray, out: np.ndarray) -> None:  # rounds as predict_topk does
+            score_labels(W, 0, len(W), 0, read_only(V), 0, out)
+
+        return lambda X: self._scores(X, multiply, offsets, of_blank)
 
     def _all_scores(self, X: Any) -> np.ndarray:
-        instances = check_rows(self, X, reset=False)
-        W, offsets = self.coef_, self.intercept_
+        W, offsets, of_blank = self.coef_, self.intercept_, log_odds_of_blank(self)
         if self._is_binary:
-            W, offsets = W[1:] - W[:1], offsets[1:] - offsets[:1]
-        n, n_scores = instances.shape[0], len(W)
-        self._require_bytes(
-            n * n_scores * W.itemsize, f"the scores, {n} instances x {n_scores} labels",
-            "Ask for fewer instances at a time, use predict_topk, or fit with a sparse y.",
-        )  # fmt: skip
-        scores = np.empty((n, n_scores), W.dtype)
-        for own, V in self._parts(instances, self._embedded):
+            W, offsets, of_blank = (a[1:] - a[:1] for a in (W, offsets, of_blank))
+
+        def multiply(V: np.ndarray, out: np.ndarray) -> None:
+            np.matmul(V, W.T, out=out)
+
+        scores = self._scores(X, multiply, offsets, of_blank)
+        if self._is_binary and len(self._unseen_labels):
+            scores[:] = 1.0 if self._unseen_labels[0] == 0 else -1.0
+        return scores
+
+    def _scores(
+        self,
+        X: Any,
+        multiply: Callable[[np.ndarray, np.ndarray], None],
+        offsets: np.ndarray,
+        of_blank: np.ndarray,
+    ) -> np.ndarray:
+        """Return dense scores: products plus offsets, `of_blank` for rows without features."""
+        instances = check_rows(self, X, reset=False)
+        shape = instances.shape[0], len(offsets)
+        self._require_dense(shape, "the scores, {} instances x {} labels")
+        scores = np.empty(shape, self.coef_.dtype)
+        for own, V in self._pieces(instances):
             out = scores[own]
 
             @np.errstate(over="ignore", invalid="ignore")
-            def multiply(first: int, last: int, V: np.ndarray = V, out: np.ndarray = out) -> None:
-                np.matmul(V[first:last], W.T, out=out[first:last])
+            def score(first: int, last: int, V: np.ndarray = V, out: np.ndarray = out) -> None:
+                multiply(V[first:last], out[first:last])
                 out[first:last] += offsets
 
-            for_row_ranges(multiply, len(V), _QUERIES, self.n_jobs)
+            for_row_ranges(score, len(V), _QUERIES, self.n_jobs)
             if not self._is_binary:
                 self._as_scores(V, out)
             blank = self._blank(V)
             if blank.size:
-                log_odds = log_odds_of_blank(self._course.frequencies, W.dtype)
-                if self._is_binary:
-                    log_odds = log_odds[1:] - log_odds[:1]
-                out[blank] = log_odds + log_odds.dtype.type(self.threshold_)
+                out[blank] = of_blank + of_blank.dtype.type(self.threshold_)
         self._require_finite(scores)
-        if self._is_binary and len(self._unseen_labels):
-            scores[:] = 1.0 if self._unseen_labels[0] == 0 else -1.0
         return scores
+
+    def _as_scores(self, V: np.ndarray, products: np.ndarray) -> None:
+        """Turn inner products with label vectors into scores, in place."""
+        if self._metric != "inner_product":
+            with np.errstate(over="ignore", invalid="ignore"):
+                subtract_norms(V, products)
 
     def _topk_margins(self, X: Any, k: int) -> Found:
         labels, scores = self._topk_scores(X, k)
@@ -464,60 +339,100 @@ class HiddenLayerModel(XCClassifier):
         scores -= self.threshold_
         return scores
 
-    def _offsets(self, intercepts: np.ndarray) -> np.ndarray | None:
-        """Return intercepts, -inf for labels without a training instance; None if all are 0."""
-        if not len(self._unseen_labels):
-            return intercepts if intercepts.any() else None
-        offsets = intercepts.copy()
-        offsets[self._unseen_labels] = -np.inf
-        return offsets
+    def _feature_weights(self, instance: CsrRows, position: int) -> np.ndarray | None:
+        if self._metric != "inner_product":
+            return None
+        w = self.coef_[position]
+        if self._is_binary:
+            w = w - self.coef_[1 - position]
+        if self.feature_embedding_ is None:
+            return w[instance.indices]
+        return self.feature_embedding_[instance.indices] @ w
+
+    # The index of predict_topk(exact=False)
 
     def _index_kind(self) -> str | MipsIndex:
-        raise NotImplementedError  # this class is not an estimator by itself
+        raise NotImplementedError
 
-    def _parts(
-        self, instances: CsrRows | DenseRows, embed: Callable[[CsrRows | DenseRows], np.ndarray]
-    ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield some instances at a time: where they are, and what their scores are linear in."""
-        n, n_together = instances.shape[0], max(1, _TOGETHER // self.coef_.shape[1])
-        if n <= n_together:
-            yield slice(0, n), embed(instances)
-            return
-        for first in range(0, n, n_together):
-            last = min(first + n_together, n)
-            yield slice(first, last), embed(instances.take(np.arange(first, last)))
+    def _index_for_answers(self) -> AnswerIndex:
+        """Return the index of these weights, built on first use."""
+        kind, found = self._index_kind(), self.__dict__.get("_search_index")
+        is_current = (
+            found is not None
+            and found.coef is self.coef_
+            and found.intercept is self.intercept_
+            and same_part(found.kind, kind)
+        )
+        if not is_current:
+            found = self._search_index = self._build_index(kind)
+        return found
+
+    def _build_index(self, kind: str | MipsIndex) -> AnswerIndex:
+        n_labels, dim = self.coef_.shape
+        labels = np.delete(np.arange(n_labels, dtype=np.int32), self._unseen_labels)
+        index = make_index(kind, self.n_jobs, f"{type(self).__name__}: index")
+        is_copy = self._trains_intercept or len(labels) < n_labels
+        n_bytes = is_copy * len(labels) * dim * self.coef_.itemsize
+        self._require_bytes(
+            n_bytes + index_bytes(index, (len(labels), dim), self.coef_.itemsize),
+            f"the index, of {len(labels)} labels x {dim} x {self.coef_.itemsize} bytes",
+            "Use exact=True, or index='product'.",
+        )
+        W = self.coef_ if len(labels) == n_labels else self.coef_[labels]
+        if self._trains_intercept:
+            W = with_intercepts(W, self.intercept_[labels])
+        index.build(np.ascontiguousarray(W))
+        return AnswerIndex(self.coef_, self.intercept_, copy_index(kind), labels, index)
+
+    # Embedded instances
+
+    def _pieces(self, instances: CsrRows | DenseRows) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield row ranges, and the embedded instances of each."""
+        n, step = instances.shape[0], max(1, _TOGETHER // self.coef_.shape[1])
+        for first in range(0, n, step):
+            last = min(first + step, n)
+            rows = instances if n <= step else instances.take(np.arange(first, last))
+            yield slice(first, last), self._embedded(rows)
 
     def _embedded(self, instances: CsrRows | DenseRows) -> np.ndarray:
+        vectors, dtype = self.feature_embedding_, self.coef_.dtype
+        rows = np.arange(instances.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
-            V = self._embed(instances)
+            if vectors is None:
+                V = IdentityLayer(instances.astype(dtype)).forward(rows)
+            else:
+                # Sums take four terms at a time: a stored zero may change their rounding.
+                sparse = instances.to_csr().astype(dtype).without_zeros()
+                V = HiddenLayer(sparse, MovingRows(vectors)).forward(rows)
         self._require_finite(V)
         return V
 
-    def _embed(self, instances: CsrRows | DenseRows) -> np.ndarray:
-        vectors, dtype = self.feature_embedding_, self.coef_.dtype
-        rows = np.arange(instances.shape[0])
-        if vectors is None:
-            return IdentityLayer(instances.astype(dtype)).forward(rows)
-        # Terms are added four at a time: a stored zero may change how a sum is rounded.
-        X = instances.to_csr().astype(dtype).without_zeros()
-        return HiddenLayer(X, MovingRows(vectors, None)).forward(rows)
+    def _blank(self, V: np.ndarray) -> np.ndarray:
+        """Return the instances without features, if label frequencies answer for them."""
+        if not self._has_intercept:
+            return np.empty(0, np.intp)
+        some = np.flatnonzero(V[:, 0] == 0)
+        return some[~V[some].any(axis=1)]
 
     def _require_finite(self, values: np.ndarray) -> None:
-        """Raise an error for embeddings or scores of instances that overflowed."""
-        # A NaN is the smallest entry and the largest.
+        """Raise ValueError for embeddings or scores that overflowed."""
         if values.size and not np.isfinite([values.min(), values.max()]).all():
             raise ValueError(
                 f"{type(self).__name__}: X has entries that are too large, scores overflow in "
                 f"{self.coef_.dtype}. Scale X as in fit."
             )
 
+    def _require_dense(self, shape: tuple[int, int], what: str) -> None:
+        """Raise MemoryBudgetError for a dense answer that does not fit."""
+        advice = "Ask for fewer instances at a time, use predict_topk, or fit with a sparse y."
+        self._require_bytes(shape[0] * shape[1] * self.coef_.itemsize, what.format(*shape), advice)
+
     def _require_bytes(self, needed: int, what: str, advice: str) -> None:
-        """Raise an error if an array does not fit into max_memory, or the memory that is left."""
         allowed = self._allowed_bytes()
         if allowed is not None or needed > _SMALL:
             require_bytes(needed, allowed, what, advice, type(self).__name__)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        state.pop("_search_index", None)  # is built again where it is asked for
+        state.pop("_search_index", None)
         return state

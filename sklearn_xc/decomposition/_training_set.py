@@ -1,4 +1,4 @@
-"""What is trained on: instances and their label sets, with equal ones merged."""
+"""The training set: instances and their label sets, with equal pairs merged."""
 
 from dataclasses import dataclass, replace
 
@@ -7,37 +7,37 @@ import numpy as np
 from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._distinct import distinct_instances
 from sklearn_xc.solvers.batch_sgd import LabelSets
+from sklearn_xc.solvers.moving_rows import entry_places
 
-#: Values of a dense X that are counted at a time.
+#: Values of a dense X per piece.
 _VALUES = 2**22
-#: An instance is visited at most so often in an epoch, however large its weight.
+#: Most visits of an instance in an epoch, however large its weight.
 _MOST_VISITS = 64
 
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Distinct pairs of an instance and its label set, in an order that follows from their content.
+    """Distinct pairs of an instance and its label set, in an order that depends on them alone.
 
-    A fit on them depends neither on the order of the rows, nor on whether a row is repeated or has
-    a weight.
+    So a fit depends neither on the order of the rows, nor on whether a row is repeated or has a
+    weight.
 
     Attributes
     ----------
     instances : CsrRows or DenseRows of shape (n_given, n_features)
-        All that were passed, checked.
+        All instances passed.
     targets : Targets
         Their labels.
     given_weight : ndarray of float64 of shape (n_given,)
-        Their weights.
+        Their sample weights.
     rows : ndarray of int64 of shape (n,)
-        A row of X for each.
+        A row of X for each distinct pair.
     sets : LabelSets
-        The labels of all rows of X. The weight of those in `rows` is summed over equal ones, and
-        that of a single visit.
+        The labels of all rows of X. The weight of those in `rows` is that of a single visit.
     visits : ndarray of int64 of shape (n,)
-        How often each is visited in an epoch: its weight, rounded up, but at most 64 times.
+        Visits per epoch: the summed weight of equal pairs, rounded up, but at most 64.
     weight : ndarray of float64 of shape (n,)
-        Of each, in all visits.
+        Summed weight of each pair.
     """
 
     instances: CsrRows | DenseRows
@@ -55,12 +55,12 @@ class TrainingSet:
 
     @property
     def epoch_visits(self) -> int:
-        """Return the number of visits in an epoch."""
+        """Return the number of visits per epoch."""
         return int(self.visits.sum())
 
     @property
     def share_of_nonzeros(self) -> float:
-        """Return the share of the entries of the rows that are not 0, in whatever container."""
+        """Return the share of non-zero entries, in whatever container."""
         X, rows, total = self.instances, self.rows, 0
         n_together = max(1, _VALUES // X.shape[1])
         for first in range(0, len(rows), n_together):
@@ -68,10 +68,16 @@ class TrainingSet:
         return total / (len(rows) * X.shape[1])
 
     def part(self, chosen: np.ndarray) -> "TrainingSet":
-        """Return some of the distinct instances, by their places in `rows`."""
+        """Return a subset of the distinct pairs, by positions in `rows`."""
         return replace(
             self, rows=self.rows[chosen], visits=self.visits[chosen], weight=self.weight[chosen]
         )
+
+    def labels_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the labels of some rows of X, as row pointers and labels."""
+        starts = self.sets.indptr[rows]
+        at, bounds = entry_places(starts, self.sets.indptr[rows + 1] - starts)
+        return bounds, self.sets.labels[at]
 
     def order(self, seed: tuple[int, ...]) -> np.ndarray:
         """Return the rows of an epoch, in random order."""
@@ -83,18 +89,7 @@ class TrainingSet:
 def merge_instances(
     name: str, X: CsrRows | DenseRows, targets: Targets, weight: np.ndarray
 ) -> TrainingSet:
-    """Return the distinct instances with at least one label and a weight above 0.
-
-    Parameters
-    ----------
-    name : str
-        Of the estimator, for messages.
-    X : CsrRows or DenseRows of shape (n, d)
-        Checked instances.
-    targets : Targets
-        Their labels.
-    weight : ndarray of float64 of shape (n,)
-        Not negative. Those of equal instances with equal label sets are summed.
+    """Merge equal instances with equal label sets; those without a label or weight are left out.
 
     Raises
     ------
@@ -114,6 +109,5 @@ def merge_instances(
     visits = np.minimum(np.ceil(total), _MOST_VISITS).astype(np.int64)
     per_visit = np.zeros(n)
     per_visit[rows] = total / visits
-    return TrainingSet(
-        X, targets, weight, rows, LabelSets(indptr, labels, per_visit), visits, total
-    )
+    sets = LabelSets(indptr, labels, per_visit)
+    return TrainingSet(X, targets, weight, rows, sets, visits, total)

@@ -1,17 +1,66 @@
 """Classification over many labels, trained on those that a decomposed search finds."""
 
+import math
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
+from sklearn_xc._blank_rows import LabelFrequencies
+from sklearn_xc._checks import (
+    check_class_array,
+    check_rows,
+    check_targets,
+    check_weights,
+    require_labels,
+)
+from sklearn_xc._data import DENSE_SHARE
+from sklearn_xc._given_vectors import GivenVectors
+from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import Interval, StrOptions, fit_context
-from sklearn_xc._state import built_apart
-from sklearn_xc.decomposition._trainable import TrainableModel
-from sklearn_xc.gradients import Gradient
+from sklearn_xc._state import built_apart, sharing
+from sklearn_xc.base import threshold_for
+from sklearn_xc.decomposition._intercept import frequencies_of
+from sklearn_xc.decomposition._metric import require_differences
+from sklearn_xc.decomposition._model import HiddenLayerModel
+from sklearn_xc.decomposition._training_set import TrainingSet, merge_instances
+from sklearn_xc.decomposition._weights import (
+    KnownWeights,
+    Weights,
+    common_places,
+    hidden_dim_for,
+    initial_weights,
+    require_training_bytes,
+)
+from sklearn_xc.decomposition.search import Choice, choose_rate_and_epochs
+from sklearn_xc.decomposition.training import (
+    RECALL_K,
+    EpochReport,
+    NotFiniteError,
+    Trainer,
+    TrainingConfig,
+)
+from sklearn_xc.exceptions import ConvergenceWarning
+from sklearn_xc.gradients import make_gradient
+from sklearn_xc.gradients.protocol import Gradient
+from sklearn_xc.gradients.set_loss import SetLoss
 from sklearn_xc.losses import LabelSetLoss
-from sklearn_xc.mips import MipsIndex
+from sklearn_xc.losses.label_sets import make_label_set_loss
+from sklearn_xc.mips import MipsIndex, make_index
+from sklearn_xc.parallel.progress import Fit
+from sklearn_xc.parallel.row_ranges import one_blas_thread
+from sklearn_xc.parallel.threads import count_threads
+
+#: n_candidates=None: this share of the labels, but at least so many.
+_SHARE, _LEAST_CANDIDATES = 0.01, 64
+#: A warning says that nDCG@5 of held-out instances still rose by this in the last epoch.
+_STILL_RISING = 0.01
+#: Most training instances and scores that the threshold is set by, and the fewest instances.
+_INSTANCES, _SCORES, _LEAST_INSTANCES = 1000, 10**8, 50
 
 
-class DecompMIPSClassifier(TrainableModel):
+class DecompMIPSClassifier(HiddenLayerModel):
     """Classifier with a label vector for each label, trained on the labels that matter.
 
     The score of label k is ``w_k . phi(x) + b_k``, where phi(x) is a dense instance itself, or the
@@ -48,20 +97,19 @@ class DecompMIPSClassifier(TrainableModel):
         labels, at least 64.
     embedding_dim : int, "auto" or None, default="auto"
         Dimension of the learned embedding, a hidden layer; 0 and None mean no hidden layer. "auto"
-        looks at the training instances, in whatever container: it is 100 if fewer than a fifth of
-        the entries are non-zero, as in bags of words, and no layer otherwise, as for embeddings
-        and pixels. `embedding_dim_` tells its choice. With ``metric="mahalanobis"``, "auto" is the
-        number of features, or 100 for more than 1,000; 0 and None are the number of features. With
-        `embedding_init`, "auto" is the dimension of these vectors.
+        is 100 if fewer than a fifth of the entries of X are non-zero, as in bags of words, and no
+        layer otherwise, as for embeddings and pixels; see `embedding_dim_`. With
+        ``metric="mahalanobis"``, "auto" is the number of features, or 100 for more than 1,000; 0
+        and None are the number of features. With `embedding_init`, "auto" is the dimension of these
+        vectors.
     embedding_init : array-like of shape (n_features, embedding_dim), fitted DecompMIPSSkipGram, \
             tuple of (words, vectors), or None, default=None
-        Vectors of features from which the hidden layer starts, in a first call; None is for random
-        ones. Features that are not among the words, or whose row is zero, start at random. The
-        others are scaled to the mean norm of random ones and are used from then on, even for
-        features that no training instance has. Words are matched with the feature names of a data
-        frame; without names, pass the array that
-        ``vectors.transform(vectorizer.get_feature_names_out())`` makes, with
-        ``handle_unknown="zero"``. Searches clone parameters, which unfits them: pass
+        Vectors of features from which the hidden layer starts; None is for random ones. Features
+        that are not among the words, or whose row is zero, start at random. The others are scaled
+        to the mean norm of random ones and are used from then on, even for features that no
+        training instance has. Words are matched with the feature names of a data frame; without
+        names, pass the array that ``vectors.transform(vectorizer.get_feature_names_out())`` makes,
+        with ``handle_unknown="zero"``. Searches clone parameters, which unfits them: pass
         ``(vectors.words_, vectors.vectors_)``. This helps with few instances, if the vectors come
         from many more texts like them: see ``docs/word_vectors.md``. Not for
         ``metric="mahalanobis"``.
@@ -95,52 +143,21 @@ class DecompMIPSClassifier(TrainableModel):
         is faster at first. Not used with ``metric="mahalanobis"``.
     alpha : float, default=0.0
         Ridge added to the summed loss: half of `alpha` times the squared norms of all label and
-        feature vectors; C = 1 / alpha in scikit-learn's terms. It costs no time. It helps Adagrad
-        where instances per label are few; try 1 to 3. For proxies, the squared norm of the proxy
-        is added: centre X.
-    optimizer : {"sgd", "adagrad"}, default="sgd"
-        "adagrad" divides steps by the root of the summed squared gradients.
+        feature vectors; C = 1 / alpha in scikit-learn's terms. It costs no time. For proxies, the
+        squared norm of the proxy is added: centre X.
     learning_rate : float or "auto", default="auto"
-        A step is this times the gradient of the summed loss of a mini-batch, so that a good value
-        does not depend on `batch_size`. "auto" tries 1 (0.3 without a hidden layer, 0.1 for
-        proxies without one or with a full L), a third and three times as much, and goes on in the
-        direction that helps. It trains for two epochs each on part of the instances, and compares
-        nDCG@5 on those held out (`validation_fraction`). A rate other than the first must be
-        better by more than twice the standard error of the difference. If the best one ranks
-        labels hardly better than their frequency does, or worse than proxies do at their start, it
-        may be too large: smaller ones are tried, too. With fewer than 150 instances, the first rate
-        is taken; if training continues, by `warm_start` or ``partial_fit``, the previous rate.
-    decay : float, "1/t" or "auto", default="auto"
-        How the learning rate falls: a factor in (0, 1] applied after each epoch, or "1/t", which
-        is ``learning_rate / (1 + epochs)`` and falls within an epoch as well. "auto" is "1/t" for
-        "sgd" and 1.0 for "adagrad".
+        Step size, for the gradient of the summed loss of a mini-batch, so that a good value does
+        not depend on `batch_size`; it falls as ``learning_rate / (1 + epochs)``. "auto" tries 1
+        (0.3 without a hidden layer, 0.1 for proxies without one or with a full L), a third and
+        three times as much, and continues in the direction that helps: two epochs each, compared
+        by nDCG@5 on up to 2,000 held-out instances. Another rate must be better by two standard
+        errors. The trial of the best rate continues until nDCG@5 has not improved for two epochs,
+        and the model is then trained on all instances for the best number of epochs. With fewer
+        than 150 instances, the first rate and `max_iter` epochs are taken.
     batch_size : int, default=10
         Number of instances whose gradients are taken at the same weights.
     max_iter : int, default=10
-        Number of epochs; with `early_stopping`, the maximum.
-    average : bool, default=True
-        Whether the model has the average of the weights over the steps, where later steps count
-        more (polynomial-decay averaging [2]_), instead of the weights after the last step.
-        Averages are far more accurate in the first epochs, especially where labels are much alike,
-        and take the memory of the weights once more.
-    sampled_epochs : float, default=0.2
-        Epochs, or the part of one, before the search begins: at first all labels score alike, and
-        labels drawn at random do as well.
-    min_recall : float, default=0.0
-        Warn if the last index built finds a smaller share of the 10 best labels among its
-        candidates, for 64 training instances.
-    early_stopping : bool or "auto", default="auto"
-        Whether to find the number of epochs first, in a fit that leaves out `validation_fraction`
-        of the instances and ends when their nDCG@5 has not improved for `n_iter_no_change` epochs.
-        The model is then trained on all instances for the best number of epochs. "auto" is True
-        with ``learning_rate="auto"``, otherwise False. With fewer than 150 instances, in
-        ``partial_fit`` and after a warm start, all epochs are run.
-    validation_fraction : float, default=0.1
-        The share of the instances to hold out for choosing rate and epochs: at most 2,000
-        instances; of fewer than 10,000 instances, up to a third, so that 1,000 are held out. The
-        final training uses all instances.
-    n_iter_no_change : int, default=2
-        See `early_stopping`.
+        Number of epochs; with ``learning_rate="auto"``, the maximum.
     label_names : array-like of shape (n_labels,), default=None
         Names of the columns of an indicator y, strings or integers, which become ``classes_``.
         None takes the column names of a data frame, otherwise the column numbers.
@@ -148,8 +165,10 @@ class DecompMIPSClassifier(TrainableModel):
         After a fit to a sparse y, how many of the best labels predict and decision_function
         consider.
     warm_start : bool, default=False
-        Whether ``fit`` continues from the current weights and learning rate. Parameters may
-        change, except `embedding_dim`, `metric`, `fit_intercept` and `optimizer`.
+        Whether ``fit`` starts from the current weights, for labels and features with the same
+        names, and continues at the current learning rate for `max_iter` epochs. Labels and
+        features may be added or left out; `metric`, `fit_intercept` and `embedding_dim` must
+        stay.
     max_memory : int or str, default=None
         Limit, in bytes or as a string such as "8GB", on what a fit may hold beyond what the
         process held when the fit began, the model included; also on each dense answer. None allows
@@ -158,8 +177,7 @@ class DecompMIPSClassifier(TrainableModel):
         Number of threads that share predictions and, where labels are many, the instances of a
         mini-batch. The model is bit-for-bit the same for any number.
     random_state : int, RandomState instance or None, default=None
-        Seeds the order of the instances, the start of the hidden layer, the features left out, the
-        labels drawn, and the centroids.
+        Seeds the order of the instances, initial weights, dropout, label samples and centroids.
     verbose : int, default=0
         If not 0, print progress.
 
@@ -170,8 +188,8 @@ class DecompMIPSClassifier(TrainableModel):
     embedding_dim_ : int
         Dimension of the hidden layer, 0 if there is none.
     coef_ : ndarray of shape (n_labels, dim)
-        A vector for each label; two for two classes; averages, if `average`. Where scores are
-        distances, twice the proxies.
+        A vector for each label; two for two classes. They are averages over the steps, where later
+        steps count more [2]_. Where scores are distances, twice the proxies.
     intercept_ : ndarray of shape (n_labels,)
         Added to the inner products; zeros without `fit_intercept`, and where X is sparse. Scores
         are ``embed(X) @ coef_.T + intercept_``; those of an instance without features are the log
@@ -179,34 +197,32 @@ class DecompMIPSClassifier(TrainableModel):
         intercepts are minus the squared norms of the proxies; the squared norm of the embedded
         instance is also subtracted from scores, so that they are minus squared distances.
     feature_embedding_ : ndarray of shape (n_features, dim) or None
-        The hidden layer: a vector for each feature. The L of a Mahalanobis distance.
-    metric_ : ndarray of shape (n_features, n_features)
-        M, only with ``metric="mahalanobis"``; computed on access.
+        The hidden layer: a vector for each feature. L of a Mahalanobis distance, whose M is ``L @
+        L.T``.
     threshold_ : float
         After an indicator fit: labels with a higher score are predicted. It is chosen such that up
         to a thousand training instances (with intercepts, only those with features) get as many
         labels as they have. With proxies it is minus a squared distance: labels nearer than that
         are predicted.
     index_recall_ : float or None
-        Recall at 10 of the last index built for training; see `min_recall`.
+        Recall at 10 of the last index built for training, for 64 training instances.
     n_candidates_ : int
         As given or as chosen.
     learning_rate_ : float
         As given or as found.
     validation_scores_ : ndarray of shape (n_epochs,) or None
-        nDCG@5 of the held-out instances after each epoch of the fit without them; None without
-        `early_stopping` or with too few instances.
+        nDCG@5 of the held-out instances after each epoch of the trial of the best rate; None with
+        a given learning rate or too few instances.
     fit_report_ : dict of ndarray of shape (n_iter,)
-        One row per epoch: ``loss``, the mean as seen in its steps, over the labels considered;
-        ``learning_rate``, at its beginning; ``index_recall``, as in `index_recall_`, NaN where no
-        index was built; ``seconds``. ``pandas.DataFrame(clf.fit_report_)`` shows it as a table.
+        One row per epoch: ``loss``, the mean over its steps, over the labels considered;
+        ``learning_rate``, at its beginning; ``index_recall``, NaN if no index was built;
+        ``seconds``. ``pandas.DataFrame(clf.fit_report_)`` shows it as a table.
     n_iter_ : int
-        Number of epochs of the last fit, or of all calls of partial_fit.
+        Number of epochs of the last fit.
     label_counts_ : ndarray of int64 of shape (n_labels,)
-        Number of instances of each label passed with a weight above 0, each counted once: to the
-        last fit, or to all calls of partial_fit.
+        Number of instances of each label in the last fit, with a weight above 0.
     n_samples_fit_ : int
-        Number of instances passed likewise, including those without labels.
+        Number of instances with a weight above 0, including those without labels.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -227,9 +243,9 @@ class DecompMIPSClassifier(TrainableModel):
     respect to the label's scores: no proxy moves farther than to the farthest instance that moves
     it.
 
-    Memory: the weights, once more for their averages and once more with Adagrad, and dim/4 bytes
-    per label for the index. Time of a step, per instance: dim/4 byte look-ups per label, 64 at
-    once with AVX-512, and a few hundred inner products.
+    Memory: twice the weights, for their averages, and dim/4 bytes per label for the index. Time of
+    a step, per instance: dim/4 byte look-ups per label, 64 at once with AVX-512, and a few hundred
+    inner products.
 
     Source: [1]_. It differs in the search, as algorithm 2 of the paper is `MessagePassing` here;
     in that labels that were not retrieved are absent instead of having the score 0; and in the
@@ -268,17 +284,9 @@ class DecompMIPSClassifier(TrainableModel):
         "fit_intercept": ["boolean"],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "optimizer": [StrOptions({"sgd", "adagrad"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "decay": [Interval(Real, 0, 1, closed="right"), StrOptions({"1/t", "auto"})],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "average": ["boolean"],
-        "sampled_epochs": [Interval(Real, 0, None, closed="left")],
-        "min_recall": [Interval(Real, 0, 1, closed="both")],
-        "early_stopping": ["boolean", StrOptions({"auto"})],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "label_names": ["array-like", None],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
@@ -301,17 +309,9 @@ class DecompMIPSClassifier(TrainableModel):
         fit_intercept: bool = True,
         dropout: float = 0.2,
         alpha: float = 0.0,
-        optimizer: str = "sgd",
         learning_rate: float | str = "auto",
-        decay: float | str = "auto",
         batch_size: int = 10,
         max_iter: int = 10,
-        average: bool = True,
-        sampled_epochs: float = 0.2,
-        min_recall: float = 0.0,
-        early_stopping: bool | str = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 2,
         label_names: Any = None,
         top_k: int = 100,
         warm_start: bool = False,
@@ -330,17 +330,9 @@ class DecompMIPSClassifier(TrainableModel):
         self.fit_intercept = fit_intercept
         self.dropout = dropout
         self.alpha = alpha
-        self.optimizer = optimizer
         self.learning_rate = learning_rate
-        self.decay = decay
         self.batch_size = batch_size
         self.max_iter = max_iter
-        self.average = average
-        self.sampled_epochs = sampled_epochs
-        self.min_recall = min_recall
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
         self.label_names = label_names
         self.top_k = top_k
         self.warm_start = warm_start
@@ -348,6 +340,13 @@ class DecompMIPSClassifier(TrainableModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    embedding_dim_: int
+    fit_report_: dict[str, np.ndarray]
+    index_recall_: float | None
+    learning_rate_: float
+    validation_scores_: np.ndarray | None
+    n_iter_: int
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -381,10 +380,8 @@ class DecompMIPSClassifier(TrainableModel):
         Warns
         -----
         ConvergenceWarning
-            If ``learning_rate="auto"`` ends at the smallest or largest rate that it tries, or if
-            held-out instances were still ranked much better in the last of `max_iter` epochs.
-        RecallWarning
-            If the index finds less than `min_recall` of the best labels at its last build.
+            If ``learning_rate="auto"`` and held-out instances were still ranked much better in the
+            last of `max_iter` epochs.
         UnseenLabelWarning
             If labels have no training instance.
 
@@ -392,66 +389,271 @@ class DecompMIPSClassifier(TrainableModel):
         -----
         The model depends neither on the order of the rows nor on `n_jobs`.
         """
-        goes_on = self.warm_start and hasattr(self, "coef_")
-        training = self._check(X, y, sample_weight, None, goes_on)
-        given = X, y, sample_weight
-        self._train(training, self.max_iter, given, goes_on=goes_on, is_partial=False)
+        seed, before = draw_seed(self.random_state), None
+        if self.warm_start and hasattr(self, "coef_"):
+            before = dict(vars(self))
+        training = self._read(X, y, sample_weight, before)
+        known = None if before is None else self._known_weights(before, training)
+        config = self._config(training, seed, known)
+        searches = isinstance(self.learning_rate, str) and known is None
+        require_training_bytes(config, training, 1 + searches, self._allowed_bytes())
+        fit = Fit(self, X, y, sample_weight, n_stages=1 + searches)
+        try:
+            with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+                choice = Choice(self._given_rate(known), self.max_iter)
+                if searches:
+                    progress = fit.parts("trial", None, stage="search")
+                    choice = choose_rate_and_epochs(config, training, self.max_iter, progress)
+                    progress.close()
+                self.learning_rate_, self.validation_scores_ = choice.rate, choice.scores
+                frequencies = frequencies_of(training)
+                weights = initial_weights(config, training, frequencies, known)
+                done = 0.0 if known is None else self._epochs_done
+                trainer = Trainer(config, training, weights, choice.rate, done)
+                self._keep_training_set(config, training, frequencies, known)
+                self._run_epochs(trainer, choice.n_epochs, fit)
+        except NotFiniteError as error:
+            raise self._diverged(training) from error
+        fit.end()
         self._warn_of_unseen()
+        self._warn_of_epochs(choice)
         return self
 
-    @fit_context(prefer_skip_nested_validation=True)
-    @built_apart
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> "DecompMIPSClassifier":
-        """Train for one pass over some instances.
+    # The steps of a fit
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_features)
-            Instances.
-        y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
-            As in ``fit``.
-        classes : array-like of shape (n_classes,), default=None
-            All classes, for the first call with a 1-D y; None takes those in y.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the instances.
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, before: dict[str, Any] | None
+    ) -> TrainingSet:
+        """Validate the data, and merge equal instances."""
+        instances = check_rows(self, X, reset=True)
+        n, classes = instances.shape[0], None
+        if before is not None and before["_targets_kind"] == "classes" and np.ndim(y) == 1:
+            now = np.asarray(check_class_array(y, f"{type(self).__name__}: y"))
+            classes = np.union1d(before["classes_"], now)
+        targets, weight = check_targets(self, y, n, classes), check_weights(self, sample_weight, n)
+        weight = np.ones(n) if weight is None else weight
+        training = merge_instances(type(self).__name__, instances, targets, weight)
+        require_labels(self, targets, training.rows)
+        return training
 
-        Returns
-        -------
-        estimator
-            The fitted estimator.
+    def _known_weights(self, before: dict[str, Any], training: TrainingSet) -> KnownWeights:
+        """Return the weights of the last fit, with the labels and features that both fits have."""
+        who, d = type(self).__name__, training.instances.shape[1]
+        fixed = {"fit_intercept": before["_has_intercept"], "metric": before["_metric"]}
+        if not isinstance(self.embedding_dim, str) and self.metric != "mahalanobis":
+            fixed["embedding_dim"] = before["embedding_dim_"]
+        for name, value in fixed.items():
+            if (getattr(self, name) or 0) != value:
+                raise ValueError(
+                    f"{who}: {name}={getattr(self, name)!r} does not fit the weights of the last "
+                    f"fit, which had {name}={value!r}. Set it back, or set warm_start=False."
+                )
+        if before["_targets_kind"] != training.targets.kind:
+            raise ValueError(
+                f"{who}: y must be of the same kind as in the last fit, for warm_start."
+            )
+        names = before.get("feature_names_in_"), vars(self).get("feature_names_in_")
+        if names[0] is not None and names[1] is not None:
+            features = common_places(*names)
+        elif before["n_features_in_"] == d:
+            features = np.arange(d), np.arange(d)
+        else:
+            raise ValueError(
+                f"X has {d} features, but {who} is expecting {before['n_features_in_']} features "
+                "as input. Features of a data frame are matched by name."
+            )
+        labels = common_places(before["classes_"], training.targets.classes)
+        weights = Weights(before["coef_"], before["intercept_"], before["feature_embedding_"])
+        return KnownWeights(weights, labels, features)
+
+    def _config(
+        self, training: TrainingSet, seed: int, known: KnownWeights | None
+    ) -> TrainingConfig:
+        """Return the parameters, validated and resolved for the training set."""
+        name, share = type(self).__name__, training.share_of_nonzeros
+        loss = make_label_set_loss(self.loss, f"{name}: loss")
+        require_differences(loss, self.metric, name)
+        make_index(self._index_kind(), who=f"{name}: index")
+        dim, given = self.embedding_dim, self._given_vectors()
+        if known is not None:
+            dim = 0 if known.weights.features is None else known.weights.features.shape[1]
+        elif given is not None:
+            dim = given.dim
+        least = max(_LEAST_CANDIDATES, math.ceil(_SHARE * training.n_labels))
+        if known is None:
+            is_dense = share >= DENSE_SHARE
+            self._trains_intercept = self.metric != "inner_product" or (
+                self.fit_intercept and is_dense
+            )
+        return TrainingConfig(
+            name=name,
+            loss=SetLoss.of(loss),
+            gradient=make_gradient(self.gradient, f"{name}: gradient"),
+            index=self._index_kind(),
+            n_candidates=min(training.n_labels, self.n_candidates or least),
+            hidden_dim=hidden_dim_for(dim, self.metric, share, training.instances.shape[1]),
+            has_intercept=self._trains_intercept,
+            embedding_init=given if known is None else None,
+            feature_names=vars(self).get("feature_names_in_"),
+            metric=self.metric,
+            dropout=0.0 if self.metric == "mahalanobis" else self.dropout,
+            alpha=float(self.alpha),
+            batch_size=self.batch_size,
+            n_workers=count_threads(self.n_jobs, f"{name}: n_jobs"),
+            seed=seed,
+        )
+
+    def _given_vectors(self) -> GivenVectors | None:
+        """Return `embedding_init`, validated."""
+        name, dim = type(self).__name__, self.embedding_dim
+        if self.embedding_init is None:
+            return None
+        given = GivenVectors.read(self.embedding_init, f"{name}: embedding_init")
+        if self.metric == "mahalanobis":
+            raise ValueError(
+                f"{name}: embedding_init is for metric='inner_product' or 'euclidean'. Got "
+                "metric='mahalanobis', whose hidden layer starts as the identity."
+            )
+        if not isinstance(dim, str) and dim != given.dim:
+            raise ValueError(
+                f"{name}: embedding_dim={dim!r} does not go with embedding_init, whose vectors "
+                f"have dimension {given.dim}. Set it to {given.dim}, or to 'auto'."
+            )
+        return given
+
+    def _given_rate(self, known: KnownWeights | None) -> float:
+        if not isinstance(self.learning_rate, str):
+            return float(self.learning_rate)
+        return 1.0 if known is None else self.learning_rate_
+
+    def _index_kind(self) -> str | MipsIndex:
+        if self.index is not None:
+            return self.index
+        return make_gradient(self.gradient, f"{type(self).__name__}: gradient").default_index
+
+    def _keep_training_set(
+        self,
+        config: TrainingConfig,
+        training: TrainingSet,
+        frequencies: LabelFrequencies,
+        known: KnownWeights | None,
+    ) -> None:
+        """Set the fitted attributes that do not depend on the weights."""
+        seen_before = np.zeros(training.n_labels, bool)
+        if known is not None:
+            was_seen = np.ones(len(self.classes_), bool)
+            was_seen[self._unseen_labels] = False
+            seen_before[known.labels[1]] = was_seen[known.labels[0]]
+        self._keep_targets(training.targets)
+        self._count_instances(training.targets, training.given_weight)
+        self._unseen_labels = np.flatnonzero((self.label_counts_ == 0) & ~seen_before)
+        self.embedding_dim_, self.n_candidates_ = config.hidden_dim, config.n_candidates
+        self._metric, self._has_intercept = config.metric, bool(self.fit_intercept)
+        self._frequencies = frequencies
+        self.__dict__.pop("_search_index", None)
+
+    def _run_epochs(self, trainer: Trainer, n_epochs: int, fit: Fit) -> None:
+        """Train, and set the other fitted attributes."""
+        progress = fit.parts("epoch", n_epochs, stage="training")
+        reports: list[EpochReport] = []
+
+        def model_now() -> dict[str, Any]:  # for callbacks
+            model = sharing(self, dict(vars(self)))
+            copies = (None if array is None else array.copy() for array in trainer.weights())
+            model._keep_weights(trainer, Weights(*copies), reports)
+            return vars(model)
+
+        for _ in range(n_epochs):
+            task = progress.begin()
+            reports.append(trainer.epoch())
+            text = f"loss {reports[-1].loss:.4g}"
+            if trainer.recall is not None:
+                text += f", recall@{RECALL_K} of the index {trainer.recall:.3f}"
+            if progress.end(task, text, model_now):
+                break
+        progress.close()
+        self._keep_weights(trainer, trainer.weights(), reports)
+
+    def _keep_weights(self, trainer: Trainer, weights: Weights, reports: list[EpochReport]) -> None:
+        """Set the fitted attributes that depend on the weights.
 
         Raises
         ------
-        ValueError
-            If the classes, features or container of y differ from those of the first call.
-
-        Notes
-        -----
-        The learning rate falls with all instances visited so far; for `decay` and
-        `sampled_epochs`, an epoch is as many instances as the first call had. Parameters may
-        change between calls, except `embedding_dim`, `metric`, `fit_intercept` and `optimizer`.
-        The proxy of a label without an instance starts anew when its first instances arrive.
-
-        Each call trains a copy of the weights, which replaces them at the end: an error or an
-        interrupt leaves the model as it was, and other threads never see it half trained. The copy
-        takes time, and the memory of a first call again, so pass thousands of instances at once
-        where labels are many. The index is kept for the next call.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_digits
-        >>> from sklearn_xc import DecompMIPSClassifier
-        >>> X, y = load_digits(return_X_y=True)
-        >>> clf = DecompMIPSClassifier(random_state=0)
-        >>> for first in range(0, 1500, 500):
-        ...     rows = slice(first, first + 500)
-        ...     clf = clf.partial_fit(X[rows] / 16, y[rows], classes=range(10))
-        >>> bool(clf.score(X[1500:] / 16, y[1500:]) > 0.8)
-        True
+        NotFiniteError
+            If weights, or scores of the training instances, are not finite.
         """
-        goes_on = hasattr(self, "coef_")
-        training = self._check(X, y, sample_weight, classes, goes_on)
-        self._train(training, 1, None, goes_on=goes_on, is_partial=True)
-        return self
+        self.coef_, self.intercept_, self.feature_embedding_ = weights
+        self._epochs_done, self.index_recall_ = trainer.epochs_done, trainer.recall
+        columns = zip(EpochReport._fields, zip(*reports, strict=True), strict=True)
+        self.fit_report_ = {name: np.array(values) for name, values in columns}
+        self.n_iter_ = len(reports)
+        if not self._is_finite_on(trainer.training):
+            raise NotFiniteError
+        self.threshold_ = 0.0
+        self.threshold_ = self._threshold_for(trainer.training, trainer.config.seed)
+
+    def _is_finite_on(self, training: TrainingSet) -> bool:
+        """Return whether weights and scores of the training instances are finite."""
+        weights = [w for w in (self.coef_, self.feature_embedding_) if w is not None]
+        arrays = [*weights, training.instances.arrays[-1]]
+        sizes = [float(np.abs([a.min(initial=0), a.max(initial=0)]).max()) for a in arrays]
+        if not np.isfinite(sizes).all():
+            return False
+        # If no sum can overflow, scores need not be computed.
+        largest = training.instances.shape[1] * self.coef_.shape[1] * math.prod(sizes)
+        if largest + np.abs(self.intercept_).max() < np.finfo(self.coef_.dtype).max:
+            return True
+        try:
+            return all(
+                np.isfinite(self.coef_ @ v + self.intercept_).all()
+                for _, V in self._pieces(training.instances.take(training.rows))
+                for v in V
+            )
+        except ValueError:  # embeddings overflow
+            return False
+
+    def _threshold_for(self, training: TrainingSet, seed: int) -> float:
+        """Return the score above which instances have as many labels as in training.
+
+        0 for classes. Instances without features do not count, as their margins are fixed.
+        """
+        if training.targets.kind == "classes":
+            return 0.0
+        rng = np.random.default_rng((seed, 5))
+        n = max(_LEAST_INSTANCES, _SCORES // training.n_labels)
+        rows = np.sort(rng.permutation(training.rows)[: min(n, _INSTANCES)])
+        k, scores, with_features = self._n_considered(), [], []
+        for own, V in self._pieces(training.instances.take(rows)):
+            kept = np.delete(np.arange(len(V)), self._blank(V))
+            scores.append(self._best(V[kept], k)[1])
+            self._as_scores(V[kept], scores[-1])
+            with_features.append(rows[own][kept])
+        rows = np.concatenate(with_features)
+        if not rows.size:
+            return 0.0
+        n_labels = int((training.sets.indptr[rows + 1] - training.sets.indptr[rows]).sum())
+        return threshold_for(np.concatenate(scores), n_labels)
+
+    def _diverged(self, training: TrainingSet) -> ValueError:
+        """Return the error of a training that diverged."""
+        return ValueError(
+            f"{type(self).__name__}: training diverged at learning_rate={self.learning_rate_:g}. "
+            "Lower it, or scale X (sklearn.preprocessing.normalize), whose largest entry is "
+            f"{np.abs(training.instances.arrays[-1]).max(initial=0):g}, or sample_weight, whose "
+            f"largest is {training.given_weight.max():g}."
+        )
+
+    def _warn_of_epochs(self, choice: Choice) -> None:
+        """Warn if held-out instances were still ranked better in the last epoch."""
+        scores = choice.scores
+        if scores is None or len(scores) < max(2, self.max_iter):
+            return
+        gain = float(scores[-1] - scores[:-1].max())
+        if gain > _STILL_RISING:
+            warnings.warn(
+                f"{type(self).__name__}: held-out instances were still ranked better, by "
+                f"{gain:.2g} of nDCG@5, in the last of max_iter={self.max_iter} epochs. Raise "
+                "max_iter or learning_rate.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )

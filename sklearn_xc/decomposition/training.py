@@ -1,104 +1,249 @@
-"""Epochs of mini-batches."""
+"""Mini-batch training of label vectors and the hidden layer, with averages and an index."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc.decomposition._guide import Guide
-from sklearn_xc.gradients import GradientMethod
+from sklearn_xc._given_vectors import GivenVectors
+from sklearn_xc.decomposition._intercept import intercept_rate
+from sklearn_xc.decomposition._training_set import TrainingSet
+from sklearn_xc.decomposition._weights import Weights
+from sklearn_xc.gradients import SampledGradient
+from sklearn_xc.gradients.protocol import Gradient, GradientMethod, GradientTask
+from sklearn_xc.gradients.scored import Sampled
+from sklearn_xc.gradients.set_loss import SetLoss
+from sklearn_xc.mips import MipsIndex, copy_index, make_index
 from sklearn_xc.parallel.team import Team
-from sklearn_xc.solvers.averaging import CourseAverages
-from sklearn_xc.solvers.batch_sgd import LabelSets, Step, take_steps
+from sklearn_xc.solvers.averaging import WeightAverages
+from sklearn_xc.solvers.batch_sgd import Step, take_steps
 from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
-from sklearn_xc.solvers.moving_rows import MovingRows
-from sklearn_xc.solvers.schedule import Schedule
+from sklearn_xc.solvers.moving_rows import MovingProxies, MovingRows, with_intercepts
 
-#: Instances whose labels are searched for at once: one look at the index for all. Twice as many are
-#: hardly faster.
+#: Epochs with labels drawn at random: at first all labels score alike, and a search is useless.
+_SAMPLED_EPOCHS = 0.2
+#: Instances searched for at once; twice as many are hardly faster.
 _AHEAD = 40
+#: The index is built again when this many times as many rows have moved as at the last build.
+_BUILD_AGAIN = 1.3
+#: The recall of an index is measured at 10, for the vectors of 64 training instances.
+RECALL_K, _QUERIES = 10, 64
 
 
-@dataclass
-class Trainer:
-    """All that moves in training, and all that tells it how.
+class NotFiniteError(ArithmeticError):
+    """Weights, losses or scores are not finite: training diverged."""
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Parameters of a training, validated and resolved for the training set.
 
     Attributes
     ----------
-    layer : IdentityLayer or HiddenLayer
-    weights : MovingRows
-    sets : LabelSets
-    guide : Guide
-    schedule : Schedule
-        Learning rates by epochs.
-    epoch_visits : float
-        Instances visited in an epoch of the schedule.
-    n_sampled : float
-        Visits before which labels are drawn.
-    visits : int
-        So far.
-    averages : CourseAverages
-    ridge : float
-        See ``take_steps``.
-    batch_size : int
-    n_workers : int
+    name : str
+        Of the estimator, for messages.
+    loss : SetLoss
+    gradient : Gradient
+    index : str or MipsIndex
+        A name, or an instance to copy.
+    n_candidates : int
+    hidden_dim : int
+        0 for no hidden layer.
+    has_intercept : bool
+        Whether label vectors have a trained intercept, or are proxies.
+    embedding_init : GivenVectors or None
+        Initial feature vectors.
+    feature_names : ndarray of str of shape (n_features,) or None
+    metric : {"inner_product", "euclidean", "mahalanobis"}
+    dropout, alpha : float
+    batch_size, n_workers, seed : int
     """
 
-    layer: IdentityLayer | HiddenLayer
-    weights: MovingRows
-    sets: LabelSets
-    guide: Guide
-    schedule: Schedule
-    epoch_visits: float
-    n_sampled: float
-    visits: int
-    averages: CourseAverages
-    ridge: float
+    name: str
+    loss: SetLoss
+    gradient: Gradient
+    index: str | MipsIndex
+    n_candidates: int
+    hidden_dim: int
+    has_intercept: bool
+    embedding_init: GivenVectors | None
+    feature_names: np.ndarray | None
+    metric: str
+    dropout: float
+    alpha: float
     batch_size: int
     n_workers: int
+    seed: int
 
-    def rate(self) -> float:
-        """Return the learning rate of the next step."""
-        return self.schedule.after(self.visits / self.epoch_visits)
+    @property
+    def has_proxies(self) -> bool:
+        """Whether scores are distances: intercepts then follow from the vectors."""
+        return self.metric != "inner_product"
 
-    def begin_pass(self, seed: int, number: int) -> None:
-        """Draw what each pass draws anew, the same if it is done again."""
-        self.layer.begin_pass(np.random.default_rng((seed, 6, number)))
 
-    def run(self, order: np.ndarray) -> float:
-        """Go once through the instances in this order; return the summed loss, as seen in steps.
+class EpochReport(NamedTuple):
+    """A row of ``fit_report_``; the recall is NaN if no index was built in the epoch."""
 
-        It is the loss over the labels that were considered. NaN ends the pass. The averages are
-        not brought up to date at the end.
+    loss: float
+    learning_rate: float
+    index_recall: float
+    seconds: float
+
+
+class Trainer:
+    """Epochs of mini-batch steps from given weights on.
+
+    Parameters
+    ----------
+    config : TrainingConfig
+    training : TrainingSet
+    weights : Weights
+        Initial weights; the arrays may be changed.
+    rate : float
+        Learning rate; falls as ``rate / (1 + epochs)``.
+    epochs_done : float
+        Epochs of earlier fits.
+
+    Attributes
+    ----------
+    recall : float or None
+        Of the last index built.
+    """
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        training: TrainingSet,
+        weights: Weights,
+        rate: float,
+        epochs_done: float = 0.0,
+    ) -> None:
+        self.config, self.training, self.recall = config, training, None
+        self._rate, self._n_passes = rate, int(epochs_done)
+        self._epoch_visits = training.epoch_visits
+        self._visits = int(epochs_done * self._epoch_visits)
+        self.layer = self._make_layer(weights)
+        self.rows = self._make_label_rows(weights)
+        self._averages = WeightAverages([self.rows, *self.layer.moving], self._visits)
+        n_columns, is_hidden = self.rows.vectors.shape[1], config.hidden_dim > 0
+        index = copy_index(config.index)
+        task = GradientTask(
+            config.loss,
+            lambda: make_index(index, who=f"{config.name}: index"),
+            config.n_candidates,
+            n_columns,
+            is_hidden,
+            config.seed,
+        )
+        self._method: GradientMethod = config.gradient.start(task)
+        is_sampled = isinstance(self._method, Sampled)
+        self._early = self._method if is_sampled else SampledGradient().start(task)
+        self._n_moved, self._build_at, self._built_scale = 0, 0, 1.0
+
+    @property
+    def epochs_done(self) -> float:
+        """Epochs so far, those of earlier fits included."""
+        return self._visits / self._epoch_visits
+
+    def epoch(self) -> EpochReport:
+        """Visit the training set once, in random order.
+
+        Raises
+        ------
+        NotFiniteError
+            If training diverges.
         """
+        began, rate, self._was_built = time.perf_counter(), self._learning_rate(), False
+        seed = self.config.seed
+        order = self.training.order((seed, 4, self._n_passes))
+        self.layer.begin_pass(np.random.default_rng((seed, 6, self._n_passes)))
+        self._n_passes += 1
         total = 0.0
-        with Team(self.n_workers) as team, np.errstate(over="ignore", invalid="ignore"):
+        with Team(self.config.n_workers) as team, np.errstate(over="ignore", invalid="ignore"):
             for step in self._steps(order, team):
                 total += step.loss
                 if not np.isfinite(total):
-                    break
-        return total
+                    raise NotFiniteError
+        self._averages.update(self._visits)
+        loss = total / float(self.training.sets.weight[order].sum())
+        recall = self.recall if self._was_built and self.recall is not None else np.nan
+        return EpochReport(loss, rate, recall, time.perf_counter() - began)
+
+    def weights(self) -> Weights:
+        """Return the averaged weights, as views."""
+        coef, features = self._averages.means[0], None
+        if self.layer.moving:
+            features = self._averages.means[1]
+        if self.config.has_proxies:
+            intercept = MovingProxies.offsets_of(coef)
+        elif self.config.has_intercept:
+            intercept = self._averages.intercept
+        else:
+            intercept = np.zeros(len(coef), coef.dtype)
+        return Weights(coef, intercept, features)
+
+    def embedded(self, rows: np.ndarray) -> np.ndarray:
+        """Return the embeddings of rows of X by the averaged weights."""
+        if isinstance(self.layer, HiddenLayer):
+            return self.layer.with_vectors(self._averages.means[1]).forward(rows)
+        return self.layer.forward(rows)
+
+    def _make_layer(self, weights: Weights) -> IdentityLayer | HiddenLayer:
+        instances, dtype = self.training.instances, weights.coef.dtype
+        if weights.features is None:
+            return IdentityLayer(instances.astype(dtype))
+        # A stored zero would take part in the draw of dropout.
+        sparse = instances.to_csr().astype(dtype).without_zeros()
+        return HiddenLayer(sparse, MovingRows(weights.features), self.config.dropout)
+
+    def _make_label_rows(self, weights: Weights) -> MovingRows:
+        if self.config.has_proxies:
+            return MovingProxies(weights.coef)
+        if not self.config.has_intercept:
+            return MovingRows(weights.coef)
+        values = with_intercepts(weights.coef, weights.intercept)
+        return MovingRows(values, intercept_rate(len(values)))
+
+    def _learning_rate(self) -> float:
+        return self._rate / (1.0 + self.epochs_done)
 
     def _steps(self, order: np.ndarray, team: Team) -> Iterator[Step]:
-        for first in range(0, len(order), self.n_ahead):
-            rows = order[first : first + self.n_ahead]
+        """Take the steps of all mini-batches; yield after each."""
+        size, ridge = self.config.batch_size, self.config.alpha / self._epoch_visits
+        n_ahead = max(1, _AHEAD // size) * size
+        for first in range(0, len(order), n_ahead):
+            rows = order[first : first + n_ahead]
             while len(rows):
-                method = self.guide.method(self.weights, self.visits < self.n_sampled)
-                n = len(rows) if method.looks_ahead else self.batch_size
-                for step in self.steps(method, rows[:n], team):
-                    self.guide.moved(step.n_moved)
-                    self.averages.visited(self.visits)
+                method = self._next_method()
+                n = len(rows) if method.looks_ahead else size
+                how = method, rows[:n], size, self._learning_rate, ridge, team
+                for step in take_steps(self.layer, self.rows, self.training.sets, *how):
+                    self._visits += step.n
+                    self._n_moved += step.n_moved
+                    self._averages.visited(self._visits)
                     yield step
                 rows = rows[n:]
 
-    @property
-    def n_ahead(self) -> int:
-        """Instances, of whole mini-batches, whose labels may be searched for at once."""
-        return max(1, _AHEAD // self.batch_size) * self.batch_size
+    def _next_method(self) -> GradientMethod:
+        """Return the gradient method of the next step, its index built anew if it is time."""
+        if self._visits < _SAMPLED_EPOCHS * self._epoch_visits or self._early is self._method:
+            return self._early
+        # A scale that has risen was multiplied into all values.
+        is_due = self._n_moved >= self._build_at or self.rows.scale > self._built_scale
+        self._built_scale = self.rows.scale
+        if is_due:
+            W, n = self.rows.values, len(self.rows.values)
+            self._method.build(W)
+            self._build_at = int(_BUILD_AGAIN * self._n_moved) + n
+            self._was_built = True
+            rng = np.random.default_rng((self.config.seed, 3))
+            drawn = rng.permutation(self.training.rows)[:_QUERIES]
 
-    def steps(self, method: GradientMethod, rows: np.ndarray, team: Team) -> Iterator[Step]:
-        """Take the steps of some mini-batches, whose labels are searched for at once."""
-        how = self.layer, self.weights, self.sets, method, rows, self.batch_size
-        for step in take_steps(*how, self.rate, self.ridge, team):
-            self.visits += step.n
-            yield step
+            def queries() -> np.ndarray:
+                return self.rows.scaled(self.layer.forward(drawn))
+
+            k = min(RECALL_K, self.config.n_candidates)
+            self.recall = self._method.recall(W, queries, k)
+        return self._method

@@ -1,45 +1,55 @@
-"""Ways to the gradient of a loss over label sets, by the scores of a mini-batch.
+"""Gradients of a loss over label sets, with respect to the scores of a mini-batch.
 
 ::
 
     ExactGradient       all labels
     SampledGradient     labels drawn at random
     SearchedGradient    labels that one index finds, decomposed or plain
-    MessagePassing      labels that an index of each block of columns finds; messages couple them
+    MessagePassing      labels that an index of each block of columns finds, coupled by messages
          |
-         | start(GradientTask)        loss, index, how many candidates
+         | start(GradientTask)        loss, index, number of candidates
          v
     GradientMethod      build(W)      W has moved far
                         search(W, V)  -> Candidates
                         of(W, Batch)  -> LabelGradient
-                        moved(rows)   some rows of W took a step
+                        moved(rows)   rows of W took a step
 
-A gradient holds parameters and never changes; the method that it starts holds what moves. To add
-one, write a class with ``start`` and ``default_index``, and a subclass of ``GradientMethod``, of
-which ``of`` alone must be written. An instance can be passed as a parameter; one with a line in
-``GRADIENTS`` (``registry.py``) has a name.
+A gradient only holds parameters; the method that it starts holds the state of one training. A new
+one is a class with ``start`` and ``default_index`` that returns a subclass of ``GradientMethod``;
+pass an instance, or give it a name in ``GRADIENTS``.
 """
 
-from sklearn_xc.gradients.batch import Batch, LabelGradient
-from sklearn_xc.gradients.exact import ExactGradient
-from sklearn_xc.gradients.message_passing import MessagePassing
-from sklearn_xc.gradients.protocol import Gradient, GradientMethod, GradientTask
-from sklearn_xc.gradients.registry import GRADIENTS, make_gradient
-from sklearn_xc.gradients.sampled import SampledGradient
-from sklearn_xc.gradients.searched import SearchedGradient
-from sklearn_xc.gradients.set_loss import SetLoss
+import functools
+from collections.abc import Callable
+from typing import cast
 
-__all__ = [
-    "GRADIENTS",
-    "Batch",
-    "ExactGradient",
-    "Gradient",
-    "GradientMethod",
-    "GradientTask",
-    "LabelGradient",
-    "MessagePassing",
-    "SampledGradient",
-    "SearchedGradient",
-    "SetLoss",
-    "make_gradient",
-]
+from sklearn.base import clone
+
+from sklearn_xc._parts import check_part
+from sklearn_xc.gradients.message_passing import MessagePassing
+from sklearn_xc.gradients.protocol import Gradient
+from sklearn_xc.gradients.scored import ExactGradient, SampledGradient
+from sklearn_xc.gradients.searched import SearchedGradient
+
+__all__ = ["ExactGradient", "MessagePassing", "SampledGradient", "SearchedGradient"]
+
+GRADIENTS: dict[str, Callable[..., Gradient]] = {
+    "decomp_mips": SearchedGradient,
+    "mips": functools.partial(SearchedGradient, default_index="spherical"),
+    "sampled": SampledGradient,
+    "exact": ExactGradient,
+}
+
+
+def make_gradient(gradient: str | Gradient, who: str = "gradient") -> Gradient:
+    """Return the gradient with a given name, or a clone of an object.
+
+    Raises
+    ------
+    ValueError
+        If `gradient` is neither; the message begins with `who`.
+    """
+    if isinstance(gradient, str) and gradient in GRADIENTS:
+        return GRADIENTS[gradient]()
+    check_part(gradient, who, GRADIENTS, ("default_index", "start"), "sklearn_xc.gradients")
+    return cast(Gradient, clone(gradient, safe=False))

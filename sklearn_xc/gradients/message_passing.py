@@ -1,7 +1,7 @@
 """The gradient from labels that blocks of columns have found, coupled by messages."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -9,15 +9,19 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_xc._data import read_only
-from sklearn_xc.gradients.batch import Batch, LabelGradient
-from sklearn_xc.gradients.protocol import GradientMethod, GradientTask
+from sklearn_xc.gradients.protocol import (
+    Batch,
+    GradientMethod,
+    GradientTask,
+    LabelGradient,
+    share_instances,
+)
+from sklearn_xc.gradients.searched import FollowingIndex
 from sklearn_xc.gradients.set_loss import SetLoss
-from sklearn_xc.gradients.sharing import share_instances
-from sklearn_xc.gradients.watched_index import WatchedIndex
 from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.team import Team
 
-#: n_blocks=None: with and without a hidden layer. Source: section 5 of the paper.
+#: n_blocks=None, with and without a hidden layer. Source: section 5 of the paper.
 _HIDDEN_BLOCKS, _BLOCKS = 4, 8
 _MOST_ROUNDS = 100_000
 
@@ -61,7 +65,7 @@ class MessagePassing(BaseEstimator):
     default_index: ClassVar[str] = "spherical"
 
     def start(self, task: GradientTask) -> "Coupled":
-        """Return the method that gives the gradients; see `Gradient.start`.
+        """Return the method of one training.
 
         Raises
         ------
@@ -74,38 +78,29 @@ class MessagePassing(BaseEstimator):
                 f"MessagePassing: n_rounds must be an integer from 0 to {_MOST_ROUNDS:,}. "
                 f"Got {self.n_rounds!r}."
             )
-        n_blocks = self._count_blocks(task)
-        indexes = [task.make_index() for _ in range(n_blocks)]
+        n_blocks = self.n_blocks
+        if n_blocks is None:
+            n_blocks = min(task.n_columns, _HIDDEN_BLOCKS if task.is_hidden else _BLOCKS)
+        if not _is_integer(n_blocks) or not 1 <= n_blocks <= task.n_columns:
+            raise ValueError(
+                "MessagePassing: n_blocks must be None or an integer from 1 to the number of "
+                f"columns, {task.n_columns}. Got {n_blocks!r}."
+            )
+        indexes = [task.make_index() for _ in range(int(n_blocks))]
         if not indexes[0].has_exact_scores:
             raise ValueError(
                 "MessagePassing: index must have exact scores. "
                 f"Got {indexes[0]!r}, which estimates them. Leave index=None, or set "
                 "gradient='decomp_mips' without message passing."
             )
-        watched = [WatchedIndex(index) for index in indexes]
-        return Coupled(
-            task.loss, task.n_candidates, watched, np.empty(0, np.int64), self.n_rounds, task.seed
-        )
-
-    def _count_blocks(self, task: GradientTask) -> int:
-        if self.n_blocks is None:
-            return min(task.n_columns, _HIDDEN_BLOCKS if task.is_hidden else _BLOCKS)
-        if not _is_integer(self.n_blocks) or self.n_blocks < 1:
-            raise ValueError(
-                "MessagePassing: n_blocks must be a positive integer or None. "
-                f"Got {self.n_blocks!r}."
-            )
-        if self.n_blocks > task.n_columns:
-            raise ValueError(
-                f"MessagePassing: n_blocks must be at most the {task.n_columns} columns that are "
-                f"cut into blocks. Got {self.n_blocks}."
-            )
-        return int(self.n_blocks)
+        following = [FollowingIndex(index) for index in indexes]
+        bounds = np.linspace(0, task.n_columns, len(indexes) + 1).round().astype(np.int64)
+        return Coupled(task.loss, task.n_candidates, following, bounds, self.n_rounds, task.seed)
 
 
 @dataclass
 class Coupled(GradientMethod):
-    """The labels that score best within blocks of columns, coupled by messages.
+    """The labels with the best scores within blocks of columns, coupled by messages.
 
     Source: algorithm 2 of [1]_.
 
@@ -117,16 +112,15 @@ class Coupled(GradientMethod):
 
     loss: SetLoss
     n_candidates: int
-    indexes: Sequence[WatchedIndex]
+    indexes: Sequence[FollowingIndex]
     bounds: np.ndarray  # of the blocks' columns
     n_rounds: int
     seed: int = 0
 
     def build(self, W: np.ndarray) -> None:
-        """Build the indexes anew."""
-        n_blocks = len(self.indexes)
-        self.bounds = np.linspace(0, W.shape[1], n_blocks + 1).round().astype(np.int64)
-        for index, first, last in zip(self.indexes, self.bounds[:-1], self.bounds[1:], strict=True):
+        """Build the indexes anew; the last block has the column of intercepts."""
+        self.bounds = np.linspace(0, W.shape[1], len(self.indexes) + 1).round().astype(np.int64)
+        for index, first, last in self._blocks():
             index.build(W, first, last, self.seed)
 
     def of(
@@ -137,11 +131,11 @@ class Coupled(GradientMethod):
         room = len(self.indexes) * self.n_candidates + int(np.diff(batch.indptr).max())
         out = LabelGradient.empty(n, room, W.dtype)
 
-        def search(first: int, last: int) -> None:
+        def couple(first: int, last: int) -> None:
             part = batch.part(first, last)
             blocks, scores = [], []
             of_pair = np.repeat(np.arange(last - first), np.diff(part.indptr))
-            for index, a, b in zip(self.indexes, self.bounds[:-1], self.bounds[1:], strict=True):
+            for index, a, b in self._blocks():
                 V = np.ascontiguousarray(part.V[:, a:b])
                 blocks.append(index.index.query(read_only(V), self.n_candidates))
                 products = W[part.positives, a:b].astype(np.float64) * V[of_pair]
@@ -149,22 +143,21 @@ class Coupled(GradientMethod):
             into = out.part(first, last)
             self.loss.by_messages(blocks, part, np.stack(scores), self.n_rounds, into)
 
-        share_instances(team, n, len(W), search)
+        share_instances(team, n, len(W), couple)
         return out
 
     def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:
-        """Tell the indexes."""
+        """Update the indexes."""
         for index in self.indexes:
-            index.update(rows, lengths)
+            index.moved(rows, lengths)
 
     def recall(self, W: np.ndarray, queries: Callable[[], np.ndarray], k: int) -> float:
         """Return the smallest recall of the indexes, each within its block."""
         V = queries()
         return min(index.recall(W, V, k, self.n_candidates) for index in self.indexes)
 
-    def following(self, W: np.ndarray) -> "Coupled":
-        """Return one with indexes that follow a copy of W."""
-        return replace(self, indexes=[index.following(W) for index in self.indexes])
+    def _blocks(self) -> Any:
+        return zip(self.indexes, self.bounds[:-1], self.bounds[1:], strict=True)
 
 
 def _is_integer(value: Any) -> bool:

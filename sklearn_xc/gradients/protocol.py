@@ -1,234 +1,151 @@
-"""What a gradient by the scores is, and what works it out."""
+"""Mini-batches, gradients with respect to their scores, and the methods that compute these."""
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sklearn_xc.gradients.batch import Batch, LabelGradient
-from sklearn_xc.gradients.set_loss import SetLoss
 from sklearn_xc.mips.protocol import Candidates, MipsIndex
 from sklearn_xc.parallel.team import Team
 
-Method = TypeVar("Method", bound="GradientMethod")
+#: Threads share the instances of a mini-batch that have this many scores together.
+LEAST_WORK = 500_000
+
+
+class Batch(NamedTuple):
+    """Instances of a mini-batch.
+
+    Attributes
+    ----------
+    V : ndarray of float of shape (n, dim)
+        Scores are ``V @ W.T``.
+    indptr : ndarray of int64 of shape (n + 1,)
+        The labels of instance i are ``positives[indptr[i] : indptr[i + 1]]``.
+    positives : ndarray of int32 of shape (indptr[-1],)
+        At least one label per instance.
+    weight : ndarray of float64 of shape (n,)
+        Sample weights.
+    """
+
+    V: np.ndarray
+    indptr: np.ndarray
+    positives: np.ndarray
+    weight: np.ndarray
+
+    def part(self, first: int, last: int) -> "Batch":
+        """Return a range of the instances."""
+        indptr = self.indptr[first : last + 1]
+        positives = self.positives[indptr[0] : indptr[-1]]
+        return Batch(self.V[first:last], indptr - indptr[0], positives, self.weight[first:last])
+
+
+class LabelGradient(NamedTuple):
+    """Non-zero gradients with respect to the scores, times the sample weights.
+
+    Attributes
+    ----------
+    labels : ndarray of int32 of shape (n, room)
+        In row i, the first ``counts[i]`` are valid.
+    values : ndarray of float of shape (n, room)
+        Gradients of these labels.
+    counts : ndarray of int64 of shape (n,)
+        Number of labels of each instance.
+    losses : ndarray of float64 of shape (n,)
+        Losses over the labels considered.
+    """
+
+    labels: np.ndarray
+    values: np.ndarray
+    counts: np.ndarray
+    losses: np.ndarray
+
+    @classmethod
+    def empty(cls, n: int, room: int, dtype: np.dtype) -> "LabelGradient":
+        """Return uninitialised space for n instances with up to `room` labels each."""
+        labels, values = np.empty((n, room), np.int32), np.empty((n, room), dtype)
+        return cls(labels, values, np.empty(n, np.int64), np.empty(n))
+
+    def part(self, first: int, last: int) -> "LabelGradient":
+        """Return a view of a range of the instances."""
+        return LabelGradient(*(array[first:last] for array in self))
 
 
 @dataclass(frozen=True)
 class GradientTask:
-    """What a gradient is computed for.
+    """What a training asks of a gradient.
 
     Attributes
     ----------
     loss : SetLoss
         Gives losses and gradients with respect to scores.
     make_index : callable
-        Returns a new index, of the kind that was requested from the estimator.
+        Returns a new index of the requested kind.
     n_candidates : int
         Number of labels that a search retrieves, or that are drawn.
     n_columns : int
-        Number of columns of W, without the column of intercepts if there is one.
+        Number of columns of W, without intercepts.
     is_hidden : bool
         Whether instances are embedded by a hidden layer.
     seed : int
         Random seed.
-    n_drawn : int
-        Number of mini-batches for which labels were drawn before.
-
-    Examples
-    --------
-    An instance with label 0; of the other labels, label 2 comes within a margin of 1:
-
-    >>> import numpy as np
-    >>> from sklearn_xc.gradients import Batch, ExactGradient, GradientTask, SetLoss
-    >>> from sklearn_xc.losses import MaxMargin
-    >>> from sklearn_xc.mips import ExactIndex
-    >>> from sklearn_xc.parallel.team import Team
-    >>> W = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [-1.0, 0.0]])
-    >>> batch = Batch(
-    ...     V=np.array([[2.0, 0.5]]), indptr=np.array([0, 1]), positives=np.array([0], np.int32),
-    ...     weight=np.ones(1),
-    ... )
-    >>> task = GradientTask(SetLoss.of(MaxMargin()), ExactIndex, n_candidates=2, n_columns=2)
-    >>> method = ExactGradient().start(task)
-    >>> method.build(W)
-    >>> with Team(n_workers=1) as team:
-    ...     found = method.of(W, batch, method.search(W, batch.V, team), team)
-    >>> found.labels[0, : found.counts[0]], found.values[0, : found.counts[0]].round(6)
-    (array([0, 2], dtype=int32), array([-0.3,  0.3]))
     """
 
-    loss: SetLoss
+    loss: Any
     make_index: Callable[[], MipsIndex]
     n_candidates: int
     n_columns: int
     is_hidden: bool = False
     seed: int = 0
-    n_drawn: int = 0
 
 
 class GradientMethod(ABC):
-    """Gives gradients with respect to scores at the current weights; keeps what moves with them.
+    """Computes gradients at the current weights; holds the indexes that follow them.
 
     Attributes
     ----------
     looks_ahead : bool
-        Whether the labels that ``search`` finds serve for several steps; if not, they serve only
-        for the current weights. False by default.
-
-    Examples
-    --------
-    How training uses a method, here for an instance with label 0:
-
-    >>> import numpy as np
-    >>> from sklearn_xc.gradients import Batch, GradientTask, SearchedGradient, SetLoss
-    >>> from sklearn_xc.losses import MaxMargin
-    >>> from sklearn_xc.mips import ExactIndex
-    >>> from sklearn_xc.parallel.team import Team
-    >>> W = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [-1.0, 0.0]])
-    >>> batch = Batch(
-    ...     V=np.array([[2.0, 0.5]]), indptr=np.array([0, 1]), positives=np.array([0], np.int32),
-    ...     weight=np.ones(1),
-    ... )
-    >>> task = GradientTask(SetLoss.of(MaxMargin()), ExactIndex, n_candidates=2, n_columns=2)
-    >>> method = SearchedGradient().start(task)
-    >>> method.build(W)
-    >>> with Team(n_workers=1) as team:
-    ...     candidates = method.search(W, batch.V, team)
-    ...     found = method.of(W, batch, candidates, team)
-    >>> candidates.labels, found.losses.round(6)
-    (array([[0, 2]], dtype=int32), array([0.09]))
-    >>> W[[0, 2]] -= 0.5 * found.values[0, :2, None] * batch.V  # a step
-    >>> method.moved(np.array([0, 2], np.int32), np.array([0.3, 0.3]))
-    >>> with Team(n_workers=1) as team:
-    ...     float(method.of(W, batch, method.search(W, batch.V, team), team).losses[0])
-    0.0
+        Whether the candidates that ``search`` finds serve for several steps, not only for the
+        current weights.
     """
 
     looks_ahead: bool = False
 
     def build(self, W: np.ndarray) -> None:  # noqa: B027
-        """Prepare for W; called first, and again when W has moved far.
+        """Prepare for W, (n_labels, dim), which moves in place; called again when it has moved far.
 
-        Parameters
-        ----------
-        W : ndarray of float of shape (n_labels, dim)
-            A row for each label, with an intercept in the last column if there are intercepts. It
-            changes in place from here on.
+        The last column holds intercepts if there are any.
         """
 
     def search(self, W: np.ndarray, V: np.ndarray, team: Team) -> Candidates | None:
-        """Return labels that may matter to some instances; by default None, for no search.
-
-        Parameters
-        ----------
-        W : ndarray of float of shape (n_labels, dim)
-        V : ndarray of float of shape (n, dim)
-            Scores are ``V @ W.T``.
-        team : Team
-            Threads; they do not affect the result.
-
-        Returns
-        -------
-        Candidates or None
-        """
+        """Return labels that may matter for the instances V, or None if nothing is searched."""
         return None
 
     @abstractmethod
     def of(
         self, W: np.ndarray, batch: Batch, found: Candidates | None, team: Team
     ) -> LabelGradient:
-        """Return the gradient with respect to the scores.
-
-        Parameters
-        ----------
-        W : ndarray of float of shape (n_labels, dim)
-        batch : Batch
-            Instances.
-        found : Candidates or None
-            What ``search`` found for them.
-        team : Team
-            Threads; they do not affect the result.
-
-        Returns
-        -------
-        LabelGradient
-        """
+        """Return the gradient by the scores, given what ``search`` found for the batch."""
 
     def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:  # noqa: B027
-        """Register that some rows of W have moved; does nothing by default.
-
-        Parameters
-        ----------
-        rows : ndarray of int32 of shape (m,)
-            Distinct.
-        lengths : ndarray of float of shape (m,)
-            How far each has moved.
-        """
+        """Register that distinct rows of W have moved, and how far."""
 
     def recall(self, W: np.ndarray, queries: Callable[[], np.ndarray], k: int) -> float | None:
-        """Return the share of the k best labels that are found; by default None, for no search.
+        """Return the fraction of the k best labels that are found; None if nothing is searched.
 
-        Parameters
-        ----------
-        W : ndarray of float of shape (n_labels, dim)
-        queries : callable
-            Returns the vectors in which the scores of some instances are linear, (n, dim).
-        k : int
-
-        Returns
-        -------
-        float or None
-            From 0 to 1.
+        `queries` returns the vectors V of some instances.
         """
         return None
 
-    def following(self: Method, W: np.ndarray) -> Method:
-        """Return one that continues from here with a copy of W, while this one stays as it is.
 
-        Parameters
-        ----------
-        W : ndarray of float of shape (n_labels, dim)
-            The copy.
-
-        Returns
-        -------
-        GradientMethod
-            Of the same class.
-        """
-        return copy.copy(self)
-
-
-@runtime_checkable
 class Gradient(Protocol):
-    """How gradients with respect to scores are computed; training never changes its parameters.
+    """Parameters of a gradient method.
 
     Attributes
     ----------
     default_index : str or MipsIndex
         The index, also for predictions, if the estimator's ``index`` is None.
-
-    Examples
-    --------
-    A gradient of your own, which draws at most five labels, whatever the estimator requests:
-
-    >>> from dataclasses import replace
-    >>> from sklearn.base import BaseEstimator
-    >>> from sklearn.datasets import load_digits
-    >>> from sklearn_xc import DecompMIPSClassifier
-    >>> from sklearn_xc.gradients import SampledGradient
-    >>> class FewLabels(BaseEstimator):
-    ...     default_index = "exact"
-    ...
-    ...     def start(self, task):
-    ...         n_candidates = min(task.n_candidates, 5)
-    ...         return SampledGradient().start(replace(task, n_candidates=n_candidates))
-    >>> X, y = load_digits(return_X_y=True)
-    >>> clf = DecompMIPSClassifier(gradient=FewLabels(), max_iter=1, random_state=0)
-    >>> bool(clf.fit(X[:900] / 16, y[:900]).score(X[900:] / 16, y[900:]) > 0.8)
-    True
     """
 
     @property
@@ -236,19 +153,21 @@ class Gradient(Protocol):
         """Return the index to use if the estimator has none."""
 
     def start(self, task: GradientTask) -> GradientMethod:
-        """Return the method that gives the gradients of one training.
+        """Return the method of one training; ValueError if the parameters do not suit the task."""
 
-        Parameters
-        ----------
-        task : GradientTask
-            What they are computed for.
 
-        Returns
-        -------
-        GradientMethod
+def share_instances(team: Team, n: int, n_labels: int, work: Callable[[int, int], Any]) -> None:
+    """Call ``work(first, last)`` for ranges of n instances in all threads, or once if it is little.
 
-        Raises
-        ------
-        ValueError
-            If the parameters have no meaning for this task.
-        """
+    Results must not depend on the ranges.
+    """
+    if team.n_workers == 1 or n * n_labels < LEAST_WORK:
+        work(0, n)
+        return
+    bounds = np.linspace(0, n, team.n_workers + 1).astype(int)
+
+    def run(worker: int) -> None:
+        if bounds[worker] < bounds[worker + 1]:
+            work(bounds[worker], bounds[worker + 1])
+
+    team.run(run)

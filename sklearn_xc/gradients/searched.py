@@ -1,26 +1,32 @@
-"""The gradient over labels that one search has found."""
+"""The gradient over the labels that one index finds."""
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_xc._data import read_only
-from sklearn_xc.gradients.batch import Batch, LabelGradient
-from sklearn_xc.gradients.protocol import GradientMethod, GradientTask
+from sklearn_xc.gradients.protocol import (
+    Batch,
+    GradientMethod,
+    GradientTask,
+    LabelGradient,
+    share_instances,
+)
 from sklearn_xc.gradients.set_loss import SetLoss
-from sklearn_xc.gradients.sharing import share_instances
-from sklearn_xc.gradients.watched_index import WatchedIndex
+from sklearn_xc.kernels.steps.row_moves import add_drift
 from sklearn_xc.mips.protocol import Candidates, MipsIndex
+from sklearn_xc.mips.recall import search_recall
 from sklearn_xc.parallel.team import Team
 
-#: So many of the candidates are retrieved at first, as a share. It follows what scoring takes, at
-#: this pace, so that this part of the instances wants all of them.
+#: The share of the candidates that is retrieved at first adapts, by _PACE, such that a fraction
+#: _WANT_MORE of the instances needs more; these get _FURTHER times as many until it is enough.
 _FIRST_SHARE, _PACE, _WANT_MORE = 0.4, 0.5, 0.005
-#: They then get so many times as many, until it is enough.
 _FURTHER = 4
+#: A row is indexed again when it has moved by this fraction of the root mean square norm of rows.
+_DRIFT = 0.1
 
 
 @dataclass
@@ -38,59 +44,82 @@ class SearchedGradient(BaseEstimator):
 
     Examples
     --------
-    A plain search among clusters of whole rows, which retrieves three of ten labels:
+    A plain search among clusters of whole rows:
 
-    >>> from sklearn.datasets import load_digits
     >>> from sklearn_xc import DecompMIPSClassifier
     >>> from sklearn_xc.gradients import SearchedGradient
-    >>> X, y = load_digits(return_X_y=True)
-    >>> clf = DecompMIPSClassifier(
-    ...     gradient=SearchedGradient("spherical"), n_candidates=3, max_iter=1, random_state=0
-    ... ).fit(X[:900] / 16, y[:900])
-    >>> bool(clf.score(X[900:] / 16, y[900:]) > 0.8)
-    True
+    >>> clf = DecompMIPSClassifier(gradient=SearchedGradient("spherical"))
     """
 
     default_index: str | MipsIndex = "product"
 
     def start(self, task: GradientTask) -> "Searched":
-        """Return the method that gives the gradients; see `Gradient.start`."""
-        index = WatchedIndex(task.make_index())
-        return Searched(task.loss, task.n_candidates, index, seed=task.seed)
+        """Return the method of one training."""
+        return Searched(task.loss, task.n_candidates, FollowingIndex(task.make_index()), task.seed)
+
+
+class FollowingIndex:
+    """An index that is updated when a move of rows changes what it finds.
+
+    One with exact scores is told of each move. One with estimates, whose errors are larger than a
+    small move, is told of a row once it has drifted by a tenth of the norm of rows.
+    """
+
+    def __init__(self, index: MipsIndex) -> None:
+        self.index = index
+
+    def build(self, W: np.ndarray, first: int, last: int, seed: int) -> None:
+        """Index columns `first` to `last` of W."""
+        self._columns = first, last
+        self.index.build(W, first, last, seed)
+        self._drift = np.zeros(len(W), np.float32)
+        part = W[:, first:last]
+        self._limit = _DRIFT * float(np.sqrt(np.einsum("ij,ij->", part, part) / len(W)))
+
+    def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:
+        """Register moves of rows, and update the index where they matter."""
+        if self.index.has_exact_scores:
+            self.index.update(rows)
+            return
+        due = np.empty_like(rows)
+        n = add_drift(rows, lengths, self._drift, self._limit, due)
+        self.index.update(due[:n])
+
+    def recall(self, W: np.ndarray, V: np.ndarray, k: int, n_candidates: int) -> float:
+        """Return the recall at k within the columns."""
+        first, last = self._columns
+        part = read_only(np.ascontiguousarray(V[:, first:last]))
+        return search_recall(self.index, W, first, last, part, k, n_candidates)
 
 
 @dataclass
 class Searched(GradientMethod):
-    """The labels that score best, as far as an index finds them.
+    """The labels with the best scores, as far as an index finds them.
 
-    Where an index estimates scores, its candidates are scored best first, and seldom all of them.
-    So a share of them is retrieved at first, and all only for instances for which that is not
-    enough. The share follows what earlier mini-batches took.
-
-    And the labels of several mini-batches are searched for at once: one look at the index serves
-    more queries. Rows move less in the meantime than the error of the estimates, and their exact
-    scores are those of the weights as they stand.
+    An index with estimated scores is used sparingly. Its candidates are scored best first, and
+    seldom all of them: a share is retrieved at first, and all only for instances that need them.
+    And several mini-batches are searched for at once, since rows move less in the meantime than
+    the error of the estimates; exact scores are always those of the current weights.
     """
 
     loss: SetLoss
     n_candidates: int
-    watched: WatchedIndex
-    first_share: float = _FIRST_SHARE
+    following: FollowingIndex
     seed: int = 0
+    first_share: float = _FIRST_SHARE
 
     @property
     def looks_ahead(self) -> bool:  # type: ignore[override]
-        """Whether what is found serves for some steps: estimates do."""
-        return not self.watched.index.has_exact_scores
+        """Whether candidates serve for several steps: estimates do."""
+        return not self.following.index.has_exact_scores
 
     def build(self, W: np.ndarray) -> None:
         """Build the index anew."""
-        self.watched.build(W, 0, W.shape[1], self.seed)
+        self.following.build(W, 0, W.shape[1], self.seed)
 
     def search(self, W: np.ndarray, V: np.ndarray, team: Team) -> Candidates:
         """Return labels that may matter, with their scores or estimates of them."""
-        index = self.watched.index
-        # Of estimates, no more are retrieved than scoring takes: the best come first.
+        index = self.following.index
         share = 1.0 if index.has_exact_scores else self.first_share
         n_first = math.ceil(share * self.n_candidates)
         parts: dict[int, Candidates] = {}
@@ -120,30 +149,26 @@ class Searched(GradientMethod):
         return out
 
     def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:
-        """Tell the index."""
-        self.watched.update(rows, lengths)
+        """Update the index."""
+        self.following.moved(rows, lengths)
 
     def recall(self, W: np.ndarray, queries: Callable[[], np.ndarray], k: int) -> float:
         """Return the recall of the index."""
-        return self.watched.recall(W, queries(), k, self.n_candidates)
-
-    def following(self, W: np.ndarray) -> "Searched":
-        """Return one with an index that follows a copy of W."""
-        return replace(self, watched=self.watched.following(W))
+        return self.following.recall(W, queries(), k, self.n_candidates)
 
     def _score(
         self, W: np.ndarray, batch: Batch, found: Candidates, out: LabelGradient
     ) -> np.ndarray:
-        """Write the gradient, and return where what was found is not enough."""
-        index = self.watched.index
+        """Write the gradient; return which instances needed more candidates than `found`."""
+        index = self.following.index
         wants_more = self.loss.over_found(W, batch, found, index.has_exact_scores, out)
-        which, n_found = np.flatnonzero(wants_more), found.labels.shape[1]
-        while len(which) and n_found < self.n_candidates:
+        short, n_found = np.flatnonzero(wants_more), found.labels.shape[1]
+        while len(short) and n_found < self.n_candidates:
             n_found = min(_FURTHER * n_found, self.n_candidates)
-            found = index.query(read_only(batch.V[which]), n_found)
-            is_short = np.empty(len(which), np.bool_)
-            for at, i in enumerate(which.tolist()):
+            found = index.query(read_only(batch.V[short]), n_found)
+            is_short = np.empty(len(short), np.bool_)
+            for at, i in enumerate(short.tolist()):
                 own = found.part(at, at + 1), False, out.part(i, i + 1)
                 is_short[at] = self.loss.over_found(W, batch.part(i, i + 1), *own)[0]
-            which = which[is_short]
+            short = short[is_short]
         return wants_more

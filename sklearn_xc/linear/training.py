@@ -268,7 +268,7 @@ class _BlockProgress:
             self._begin(number)
         self._tasks.pop(number).end()
         share = f"{self._n_done / self._n_labels:.0%}"
-        self.progress.ended(share, number, under_way=self._tasks)
+        self.progress.ended(share, number)
         if self._due:
             self._begin(self._due.popleft())
         elif not self._tasks:

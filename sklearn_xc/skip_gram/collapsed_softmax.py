@@ -1,23 +1,23 @@
 """The skip-gram loss of distinct words, each against the shares of its contexts.
 
-It stands where gradients expect the loss of label sets (:class:`~sklearn_xc.gradients.SetLoss`): a
-word is an instance, and a context a label, which counts by its share.
+It takes the place of a ``SetLoss`` in gradients: a word is an instance, and a context a label,
+weighted by its share.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc.gradients import LabelGradient
+from sklearn_xc.gradients.protocol import LabelGradient
 from sklearn_xc.kernels.skip_gram.collapsed_softmax import gradient_of_all, gradient_of_found
 from sklearn_xc.mips.protocol import Candidates
 
-#: A larger variance of scores is taken for this.
+#: Largest variance of scores in the reference.
 _MOST_VARIANCE = 1.0
 
 
 class Others(NamedTuple):
-    """Contexts that stand for all that were not found.
+    """Contexts drawn from those that were not found.
 
     Attributes
     ----------
@@ -32,18 +32,18 @@ class Others(NamedTuple):
 
     @classmethod
     def none(cls) -> "Others":
-        """Return those that stand for none."""
+        """Return no contexts."""
         return cls(np.empty(0, np.int32), np.empty(0))
 
 
 class Kept(NamedTuple):
-    """Contexts that have mattered to some words, beside their own.
+    """Contexts found that matter to some words, beside their own.
 
     Attributes
     ----------
     labels : ndarray of int32 of shape (n, n_most)
     counts : ndarray of int64 of shape (n,)
-        How many of them each word has.
+        Number of contexts of each word.
     """
 
     labels: np.ndarray
@@ -51,16 +51,16 @@ class Kept(NamedTuple):
 
     @classmethod
     def room(cls, n: int, n_most: int) -> "Kept":
-        """Return room for those of n words."""
+        """Return uninitialised space for n words."""
         return cls(np.empty((n, n_most), np.int32), np.zeros(n, np.int64))
 
 
 class Reference:
-    """What is known of the softmax of all words, before any context is scored.
+    """Approximation of the softmax of all words, before any context is scored.
 
-    It is the share of a context in all counts, times a straight line in the logarithm of what the
-    softmax makes of it: the best such line where scores are normally distributed. The sums over all
-    contexts are those of the first two moments of the output vectors.
+    The weight of a context is its share of all counts, times a linear function of its score less
+    the logarithm of the share: the best one for normally distributed scores. Sums over all contexts
+    follow from the first two moments of the output vectors.
 
     Parameters
     ----------
@@ -191,13 +191,12 @@ class CollapsedSoftmax:
         That of own contexts and those found goes to `out`, that of contexts drawn to the batch.
         """
         wants_more = np.empty(len(batch.V), np.bool_)
-        gradient_of_found(
-            W, batch.V, batch.indptr, batch.positives, batch.shares, batch.weight,
-            found.labels, found.scores, found.counts, is_exact,
-            *batch.others, batch.scores_of_others, batch.of_others,
-            batch.log_shares, batch.centres, batch.heights, batch.has_reference, batch.factors,
-            *out, wants_more, *batch.kept,
-        )  # fmt: skip
+        words = batch.V, batch.indptr, batch.positives, batch.shares, batch.weight
+        others = *batch.others, batch.scores_of_others, batch.of_others
+        reference = batch.log_shares, batch.centres, batch.heights, batch.factors
+        how = is_exact, batch.has_reference
+        written = tuple(out), wants_more, tuple(batch.kept)
+        gradient_of_found(W, words, tuple(found), others, reference, *how, *written)
         return wants_more
 
     def over_all(self, scores: np.ndarray, batch: WordBatch, out: LabelGradient) -> None:
@@ -207,3 +206,59 @@ class CollapsedSoftmax:
             scores, batch.indptr, batch.positives, batch.shares, batch.weight, out.losses
         )
         batch.of_all[batch.first] = scores
+
+
+#: Share of the draws by frequency; the others are uniform.
+_BY_FREQUENCY = 0.5
+
+
+class ContextSampler:
+    """Draws contexts, each with a chance of its own, and at most once.
+
+    A context that is drawn with chance r counts as 1 / r contexts, so that sums are unbiased [1]_.
+    Half of the draws are by frequency and half are uniform, so that rare contexts are drawn as
+    well. Sampling is systematic [2]_: at equal distances on the line of cumulated chances.
+
+    Parameters
+    ----------
+    frequencies : ndarray of float64 of shape (n_contexts,)
+        Not negative, with a positive sum.
+    n_drawn : int
+        Mean number of draws.
+
+    References
+    ----------
+    .. [1] S. Mussmann, D. Levy and S. Ermon, "Fast amortized inference and learning in log-linear
+       models with randomly perturbed nearest neighbor search", UAI 2017.
+    .. [2] W. G. Madow, "On the theory of systematic sampling, II", Annals of Mathematical
+       Statistics 20, 1949.
+    """
+
+    def __init__(self, frequencies: np.ndarray, n_drawn: int) -> None:
+        self.chances = _chances(frequencies, n_drawn)
+        self._line = np.cumsum(self.chances)
+
+    def draw(self, rng: np.random.Generator) -> Others:
+        """Return the contexts of the next mini-batch."""
+        points = np.arange(rng.random(), self._line[-1], 1.0)
+        drawn = np.searchsorted(self._line, points, side="right").astype(np.int32)
+        drawn = np.unique(np.minimum(drawn, len(self._line) - 1))
+        return Others(drawn, self.chances[drawn])
+
+
+def _chances(frequencies: np.ndarray, n_drawn: int) -> np.ndarray:
+    """Return the chance of each context; they sum to `n_drawn`, or are all 1."""
+    n = len(frequencies)
+    if n_drawn >= n:
+        return np.ones(n)
+    shares = _BY_FREQUENCY * frequencies / frequencies.sum() + (1 - _BY_FREQUENCY) / n
+    chances = n_drawn * shares
+    # Contexts with a chance above 1 are always drawn; the excess goes to the others.
+    while (is_sure := chances >= 1.0).sum() < n_drawn:
+        rest = ~is_sure
+        wanted = (n_drawn - is_sure.sum()) * shares[rest] / shares[rest].sum()
+        changed = bool((wanted >= 1.0).any())
+        chances[is_sure], chances[rest] = 1.0, wanted
+        if not changed:
+            break
+    return np.minimum(chances, 1.0)

@@ -1,40 +1,41 @@
-"""How often words stand near each other in a corpus, as a sparse symmetric matrix.
+"""How often words occur near each other in a corpus, as a sparse symmetric matrix.
 
-The corpus is cut into blocks that fit into memory. In a block, the positions are ordered by word:
-one row of the matrix is summed at a time, in an array with a place for each word::
+::
 
-    numbers of words --> block of text --> positions of each word --> rows, columns rising
-                                                                      (in memory or in files)
-    rows of all blocks --> their sum, row after row --> indptr, indices, counts
+    sentences -> word numbers, -1 behind each sentence     in order of first appearance
+              -> numbers of the words that are kept        by frequency, subsampled
+              -> blocks of text, positions by word         -> rows of the matrix, summed
 
-Threads share ranges of words. Weights are integers until the end, so that no result depends on the
-cuts or on the order of additions.
+Weights are integers until the end, so that results depend neither on blocks nor on threads.
 """
 
-import threading
-from collections import deque
-from collections.abc import Callable, Iterator
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from sklearn_xc._arguments import check_count, is_number
-from sklearn_xc.parallel.memory import available_bytes
-from sklearn_xc.parallel.spill import Spill, maker, release
+from sklearn_xc.exceptions import DataFormatError
+from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.skip_gram.corpus import ALWAYS, Corpus, keep_limits, read_corpus, subsampling_key
 
-_WEIGHTINGS = ("linear", "uniform")
 _MOST_WINDOW = 1000
-# Positions in a block: the fewest, so that a block is worth the passes over its words; the most,
-# beyond which fewer blocks save little.
-_BLOCK = (1 << 14, 1 << 26)
-# Entries that a range of rows can have, unless it is one row.
-_RANGE = (1 << 16, 1 << 22)
-_MOST_RANGES = 1024
-_MOST_PIECE = 1 << 20
-_MOST_WEIGHT = 2**32 - 1  # of all pairs of a block, so that each count fits into 32 bits
+#: Tokens that are numbered at a time, and most positions of a block.
+_TOKENS, _BLOCK = 1 << 18, 1 << 24
+#: Most entries that a range of rows can have, unless it is one row.
+_RANGE = 1 << 22
+#: Each count of a block fits into 32 bits.
+_MOST_WEIGHT = 2**32 - 1
+#: Limit of a word whose occurrences are all kept; draws are below it.
+_ALWAYS = 2**53
+_END = -1
+#: Bytes per entry of the matrix while blocks are added.
+_ENTRY = 24
 
 
 class WordCounts(NamedTuple):
@@ -43,12 +44,11 @@ class WordCounts(NamedTuple):
     Attributes
     ----------
     words : ndarray of str (dtype object) of shape (n_words,)
-        Most frequent first; ties go to the word that appears first. Stored as objects, because an
-        array of fixed width would cut trailing NULs off, and be as wide as the longest word.
+        Most frequent first; ties go to the word that appears first.
     frequencies : ndarray of int64 of shape (n_words,)
         Number of occurrences in the corpus, before subsampling.
     indptr : ndarray of int64 of shape (n_words + 1,)
-        Where each row of the matrix begins.
+        Row pointers of the matrix.
     indices : ndarray of int32 of shape (nnz,)
         Columns, in increasing order within each row.
     counts : ndarray of float32 of shape (nnz,)
@@ -80,8 +80,7 @@ def count_contexts(
     min_count: int = 5,
     max_words: int | None = None,
     subsample: float | None = 1e-4,
-    n_subsamples: int = 1,
-    weighting: str = "linear",
+    n_subsamples: int = 3,
     seed: int = 0,
     allowed_bytes: int | None = None,
     n_jobs: int | None = None,
@@ -90,16 +89,16 @@ def count_contexts(
     """Count how often words occur near each other in a corpus.
 
     Rare words are dropped, then some occurrences of frequent ones; neither takes up a place in the
-    window. Then each ordered pair of occurrences in one sentence, at most `window` apart, adds its
-    weight to the count of its two words. An occurrence is not a context of itself, but two
-    occurrences of a word are contexts of each other and count twice.
+    window. Then each ordered pair of occurrences in one sentence at distance d, at most `window`,
+    adds ``(window - d + 1) / window`` to the count of its two words: the mean over word2vec's
+    random windows. An occurrence is not a context of itself, but two occurrences of a word are
+    contexts of each other and count twice.
 
     Parameters
     ----------
     sentences : iterable of list of str, str or path-like
         Lists, tuples or arrays of tokens, read once, so that a generator will do. Or the path of a
-        UTF-8 file, plain or gzip, with one sentence per line (ended by a newline) and tokens
-        separated by ASCII whitespace. Words are compared exactly.
+        UTF-8 file, plain or gzip, with one sentence per line and tokens separated by white space.
     window : int, default=8
         The largest distance between words in a pair, at most 1000.
     min_count : int, default=5
@@ -107,23 +106,17 @@ def count_contexts(
     max_words : int or None, default=None
         Maximum number of words to keep, the most frequent ones.
     subsample : float or None, default=1e-4
-        The share t of all occurrences of kept words above which a word is thinned out: an
-        occurrence of a word with share f is kept with probability min(1, sqrt(t / f)). The draw is
-        a hash of the seed and of the position among all tokens. None or 0 keeps all.
-    n_subsamples : int, default=1
-        How many times to draw the occurrences and count all pairs; counts are means over the
-        draws.
-    weighting : {"linear", "uniform"}, default="linear"
-        The weight of a pair at distance d: ``(window - d + 1) / window``, the mean of word2vec's
-        random window, or 1.
+        An occurrence of a word with share f of all occurrences of kept words is kept with
+        probability ``min(1, sqrt(subsample / f))``. The draw is a hash of the seed and of the
+        position among all tokens. None or 0 keeps all.
+    n_subsamples : int, default=3
+        How many times to draw the occurrences and count all pairs; counts are means over the draws.
     seed : int, default=0
         Seed of the subsampling, not negative.
     allowed_bytes : int or None, default=None
-        Memory that arrays that grow with the corpus may take; anything beyond goes to unnamed
-        files in the folder of temporary files (``TMPDIR``). None allows half of what the machine
-        has left.
+        Most bytes that the counts may take. None allows what the machine has.
     n_jobs : int or None, default=None
-        Number of threads, as in joblib. The result is the same, bit for bit, for any number.
+        Number of threads. The result is the same, bit for bit, for any number.
     who : str, default="count_contexts"
         Name of the estimator, for messages.
 
@@ -135,30 +128,20 @@ def count_contexts(
     ------
     DataFormatError
         If the file is not UTF-8 (the message names the line), or its compressed data are damaged.
-    FileNotFoundError, IsADirectoryError
-        If `sentences` is a string that names no file.
     MemoryBudgetError
-        If the machine has no room for all distinct words of a file.
-    OSError
-        If the folder of temporary files has no room.
+        If the counts do not fit.
     TypeError
-        If a sentence is not a list of tokens but, for example, a single string, or if a token is
-        not a str.
+        If a sentence is not a list of tokens, or a token is not a str.
     ValueError
         If there are no words, or none occurs `min_count` times; and for arguments out of range.
 
     Notes
     -----
-    Time is linear in the number of tokens. Memory is that of the words plus `allowed_bytes`: the
-    tokens are kept in memory or in a file, at 4 bytes each, until all are read, and then counted
-    in blocks of up to 60 million at a window of 8. A distinct word of the corpus, rare or not,
-    takes its UTF-8 bytes plus 40 to 70 bytes if it comes from a file, and about 200 bytes as a
-    str. Each thread takes 8.2 bytes for each word that is kept. A pair of words, which is in both
-    rows, takes 16 bytes in each block of the text where it occurs, and 16 in the result; anything
-    beyond `allowed_bytes` is in files, which the system caches in memory that nothing else needs.
+    Time is linear in the number of tokens, which are kept at 4 bytes each. A distinct pair of words
+    takes 16 bytes in the result, and up to 48 while it is made.
 
-    Source: the pairs are those of [1]_, and the weights their mean over its random windows; rare
-    words and subsampling as in [2]_, whose own program uses a different probability.
+    Source: the pairs are those of [1]_; rare words and subsampling as in [2]_, whose own program
+    uses a different probability.
 
     References
     ----------
@@ -181,241 +164,217 @@ def count_contexts(
     window = check_count(window, f"{who}: window", 1, _MOST_WINDOW)
     min_count = check_count(min_count, f"{who}: min_count")
     seed = check_count(seed, f"{who}: seed", 0)
+    n_subsamples = check_count(n_subsamples, f"{who}: n_subsamples")
     if max_words is not None:
         max_words = check_count(max_words, f"{who}: max_words")
-    is_share = subsample is None or (is_number(subsample) and 0 <= subsample < np.inf)
-    if not is_share:
+    if subsample is not None and not (is_number(subsample) and 0 <= subsample < np.inf):
         raise ValueError(
             f"{who}: subsample must be None or a number of at least 0, as 1e-4. Got {subsample!r}."
         )
-    n_subsamples = check_count(n_subsamples, f"{who}: n_subsamples")
-    if weighting not in _WEIGHTINGS:
-        raise ValueError(f"{who}: weighting must be 'linear' or 'uniform'. Got {weighting!r}.")
     n_threads = count_threads(n_jobs, f"{who}: n_jobs")
-    if allowed_bytes is None:
-        free = available_bytes()
-        allowed_bytes = 2**40 if free is None else free // 2
-    else:
-        allowed_bytes = check_count(allowed_bytes, f"{who}: allowed_bytes", 0)
 
-    corpus = read_corpus(
-        sentences,
-        min_count=min_count,
-        max_words=max_words,
-        allowed=allowed_bytes // 4,
-        who=who,
-    )
-    if weighting == "linear":
-        weights, unit = np.arange(window, 0, -1, dtype=np.uint32), window
-    else:
-        weights, unit = np.ones(window, np.uint32), 1
-    limits = keep_limits(corpus.frequencies, subsample)
-    n_times = n_subsamples if (limits < ALWAYS).any() else 1
-    counting = _Counting(corpus, weights, unit, n_times, allowed_bytes, n_threads, who)
+    names, chunks = _number_words(sentences, who)
+    frequencies, kept = _kept_words(names, chunks, min_count, max_words, who)
+    new_numbers = np.full(len(names), -1, np.int32)
+    new_numbers[kept] = np.arange(len(kept), dtype=np.int32)
+    limits = _keep_limits(frequencies[kept], subsample)
+    if (limits == _ALWAYS).all():
+        n_subsamples = 1
+    weights, n_words = np.arange(window, 0, -1, dtype=np.uint32), len(kept)
+    total = sp.csr_array((n_words, n_words), dtype=np.int64)
     with Team(n_threads) as team:
-        for number in range(n_times):
-            key, is_last = subsampling_key(seed, number), number + 1 == n_times
-            for text, first, last in counting.blocks(limits, key, is_last=is_last):
-                counting.add_block(team, text, first, last)
-        counting.sum_blocks(team)
-    return WordCounts(corpus.words, corpus.frequencies, *counting.result(allowed_bytes // 2))
+        for number in range(n_subsamples):
+            for text in _blocks(chunks, new_numbers, limits, weights, _key(seed, number)):
+                total = total + _count_block(text, n_words, weights, team)
+                require_bytes(
+                    _ENTRY * total.nnz,
+                    allowed_bytes,
+                    f"counts of {total.nnz:,} pairs of words",
+                    "Raise min_count, or set max_words.",
+                    who,
+                )
+    total.sort_indices()
+    words = np.empty(n_words, object)
+    words[:] = [names[number] for number in kept.tolist()]
+    counts = (total.data / (window * n_subsamples)).astype(np.float32)
+    indptr, indices = total.indptr.astype(np.int64), total.indices.astype(np.int32)
+    return WordCounts(words, frequencies[kept], indptr, indices, counts)
 
 
-class _Counting:
-    """The matrix while it comes about: for each block and range of words, an array in `parts`.
+# From sentences to numbers
 
-    A part has columns, uint32, in its first line and weights, uint32, in the second. After
-    ``sum_blocks`` there is one for each range, with the bits of float32 counts in the second line.
-    The corpus is gone through `n_times`.
-    """
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        weights: np.ndarray,
-        unit: int,
-        n_times: int,
-        allowed: int,
-        n_threads: int,
-        who: str,
-    ) -> None:
-        self.corpus, self.weights, self.who = corpus, weights, who
-        self.unit = unit * n_times
-        n_words, window = len(corpus.words), len(weights)
+def _number_words(sentences: Any, who: str) -> tuple[list[str], list[np.ndarray]]:
+    """Return the distinct words, and chunks of their numbers with -1 behind each sentence."""
+    numbers: dict[str, int] = {}
+    chunks, tokens = [], []
+    for sentence in _read_sentences(sentences, who):
+        tokens += [numbers.setdefault(word, len(numbers)) for word in sentence]
+        tokens.append(_END)
+        if len(tokens) >= _TOKENS:
+            chunks.append(np.array(tokens, np.int32))
+            tokens = []
+    chunks.append(np.array(tokens, np.int32))
+    return list(numbers), chunks
 
-        # 1. The block: 4 bytes each for the word and the position.
-        fewest, most = _BLOCK
-        per_position = 2 * int(weights.sum())  # of all pairs of an occurrence
-        room = int(np.clip(allowed // 4 // 8, fewest, most))
-        self.n_block = max(1, min(room, _MOST_WEIGHT // per_position, corpus.n_tokens))
-        n_blocks = n_times * -(-2 * corpus.n_tokens // self.n_block)  # with the ends of sentences
 
-        # 2. Ranges of rows, by the entries that they can have.
-        most_entries = np.minimum(2 * window * n_times * corpus.frequencies, n_blocks * n_words)
-        ends = np.cumsum(most_entries)
-        fewest, most = _RANGE
-        together = np.clip(ends[-1] // _MOST_RANGES, fewest, most)
-        together = max(1, min(together, allowed // 4 // 8 // n_threads))
-        last_of_range = np.flatnonzero(np.diff((ends - 1) // together, append=-1))
-        self.ranges = np.concatenate([[0], last_of_range + 1]).tolist()
-        self.n_ranges = len(self.ranges) - 1
-
-        self._spill = Spill(allowed // 4, who, "counts")
-        self._spill_sums = Spill(allowed // 4, who, "counts")
-        self._lock = threading.Lock()
-        self.parts: list[list[np.ndarray | None]] = []
-        self.lengths: list[np.ndarray] = []  # of the rows of each block
-
-    def blocks(
-        self, limits: np.ndarray, key: np.uint64, *, is_last: bool
-    ) -> Iterator[tuple[np.ndarray, int, int]]:
-        """Yield a text and the range in it whose contexts are to be counted.
-
-        The text has a window, or the end of a sentence, on both sides of the range. The array is
-        used again. Occurrences are drawn with a key; after the last time, the corpus is gone.
-        """
-        from sklearn_xc.kernels.words.kept_words import keep_words
-        from sklearn_xc.kernels.words.word_numbers import END
-
-        corpus, window = self.corpus, len(self.weights)
-        most = min(self.n_block, _MOST_PIECE)
-        text = np.empty(self.n_block + most + 3 * window + 2, np.int32)
-        text[0] = END
-        first = n = 1
-        position, is_open = 0, False
-        for numbers in corpus.pieces(most, is_last=is_last):
-            position, is_open, n = keep_words(
-                numbers, corpus.new_numbers, limits, key, position, is_open, text, n
+def _read_sentences(sentences: Any, who: str) -> Iterator[list[str]]:
+    if isinstance(sentences, str | os.PathLike):
+        yield from _read_lines(os.fsdecode(sentences), who)
+        return
+    expected = "an iterable of lists of tokens, or the path of a file with a sentence to a line"
+    if isinstance(sentences, bytes | bytearray) or not hasattr(sentences, "__iter__"):
+        raise TypeError(f"{who}: sentences must be {expected}. Got {_shown(sentences)}.")
+    for at, sentence in enumerate(sentences):
+        tokens = sentence.tolist() if isinstance(sentence, np.ndarray) else sentence
+        if not isinstance(tokens, list | tuple):
+            raise TypeError(
+                f"{who}: each sentence must be a list of tokens (str), as by text.split(). "
+                f"Got {_shown(sentence)} as sentence {at}, counted from 0."
             )
-            if n - window - first >= self.n_block:
-                yield text, first, first + self.n_block
-                first += self.n_block
-                before = max(0, first - window)
-                first -= before
-                text[: n - before] = text[before:n]
-                n -= before
-        text[n] = END
-        while True:  # also if nothing stays
-            last = min(first + self.n_block, n)
-            yield text, first, last
-            if last == n:
-                return
-            first = last
+        for word in tokens:
+            if not isinstance(word, str):
+                raise TypeError(
+                    f"{who}: tokens must be str. Got {_shown(word)} in sentence {at}, counted "
+                    "from 0."
+                )
+        yield tokens
 
-    def add_block(self, team: Team, text: np.ndarray, first: int, last: int) -> None:
-        """Count the contexts of the words in a range of a text."""
-        from sklearn_xc.kernels.words.context_counts import (
-            count_contexts_of_words,
-            order_by_word,
+
+def _read_lines(path: str, who: str) -> Iterator[list[str]]:
+    """Yield the tokens of each line of a plain or gzip file."""
+    if not os.path.isfile(path):
+        raise FileNotFoundError(
+            f"{who}: sentences must be lists of tokens, as [['to', 'be'], ['or', 'not']], or the "
+            f"path of a file with a sentence to a line. Got {_shown(path)}, which is no file."
         )
-        from sklearn_xc.kernels.words.sparse_sums import new_sums
-
-        n_words = len(self.corpus.words)
-        starts = np.zeros(n_words + 1, np.int64)
-        positions = np.empty(last - first, np.int32)
-        order_by_word(text, first, last, starts, positions)
-        most_entries = np.minimum(2 * len(self.weights) * np.diff(starts), n_words)
-        most = int(np.add.reduceat(most_entries, self.ranges[:-1]).max())
-        rooms = [np.empty((2, most + 1), np.uint32) for _ in range(team.n_workers)]
-        sums = [new_sums(n_words, np.uint32) for _ in range(team.n_workers)]
-        parts: list[np.ndarray | None] = [None] * self.n_ranges
-        lengths = np.empty(n_words, np.int32)
-
-        def count(worker: int, which: int) -> None:
-            low, high = self.ranges[which], self.ranges[which + 1]
-            room = rooms[worker]
-            n = count_contexts_of_words(
-                text, starts, positions, low, high, self.weights, *sums[worker],
-                room[0], room[1], lengths[low:high],
-            )  # fmt: skip
-            with self._lock:
-                parts[which] = self._spill.keep(room[:, :n])
-
-        _share(team, self.n_ranges, count)
-        self.parts.append(parts)
-        self.lengths.append(lengths)
-
-    def sum_blocks(self, team: Team) -> None:
-        """Sum the blocks, and turn weights into counts."""
-        if len(self.parts) == 1:
-            for part in self.parts[0]:
-                assert part is not None
-                part.view(np.float32)[1] = part[1] / self.unit
-            return
-        from sklearn_xc.kernels.words.sparse_sums import new_sums
-
-        n_words = len(self.corpus.words)
-        sums = [new_sums(n_words, np.int64) for _ in range(team.n_workers)]
-        lengths = np.zeros(n_words, np.int32)
-        parts: list[np.ndarray | None] = [None] * self.n_ranges
-
-        def add(worker: int, which: int) -> None:
-            parts[which] = self._sum_of_range(which, sums[worker], lengths)
-
-        _share(team, self.n_ranges, add)
-        self.parts, self.lengths = [parts], [lengths]
-
-    def _sum_of_range(self, which: int, sums: tuple, lengths: np.ndarray) -> np.ndarray:
-        """Return the sum of what the blocks have for a range of words."""
-        from sklearn_xc.kernels.words.context_counts import add_rows
-
-        low, high = self.ranges[which], self.ranges[which + 1]
-        parts = [of_block[which] for of_block in self.parts]
-        rows = np.concatenate([part for part in parts if part is not None], axis=1)
-        starts = np.zeros((len(parts), high - low + 1), np.int64)
-        for k, of_block in enumerate(self.lengths):
-            np.cumsum(of_block[low:high], out=starts[k, 1:])
-        starts[1:] += np.cumsum(starts[:-1, -1])[:, None]
-        for of_parts in self.parts:
-            _drop(of_parts, which)
-        found = np.empty((2, rows.shape[1] + 1), np.uint32)
-        weights = np.empty(rows.shape[1] + 1, np.int64)
-        n = add_rows(rows[0], rows[1], starts, *sums, found[0], weights, lengths[low:high])
-        found.view(np.float32)[1, :n] = weights[:n] / self.unit
-        with self._lock:
-            return self._spill_sums.keep(found[:, :n])
-
-    def result(self, allowed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the CSR arrays, in files if they are more than so many bytes."""
-        indptr = np.zeros(len(self.corpus.words) + 1, np.int64)
-        np.cumsum(self.lengths[0], out=indptr[1:])
-        nnz = int(indptr[-1])
-        make = maker(8 * nnz > allowed, self.who)
-        indices, counts = make(nnz, np.int32), make(nnz, np.float32)
-        for which, (low, high) in enumerate(zip(self.ranges, self.ranges[1:], strict=False)):
-            part = self.parts[0][which]
-            assert part is not None
-            indices[indptr[low] : indptr[high]] = part[0]
-            counts[indptr[low] : indptr[high]] = part.view(np.float32)[1]
-            _drop(self.parts[0], which)
-        return indptr, indices, counts
+    with open(path, "rb") as raw:
+        stream: Any = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
+        at = 0
+        try:
+            for line in stream:
+                at += 1
+                yield [word.decode() for word in line.removeprefix(b"\xef\xbb\xbf").split()]
+        except UnicodeDecodeError as error:
+            raise DataFormatError(
+                f"{who}: the file {path} must be UTF-8, and line {at} is not ({error.reason}). If "
+                "it has another encoding, convert it, as by iconv."
+            ) from error
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise DataFormatError(
+                f"{who}: the file {path}: behind line {at} the compressed data are damaged or cut "
+                f"off ({error}). Fetch or copy the file again."
+            ) from error
 
 
-def _drop(parts: list[np.ndarray | None], which: int) -> None:
-    """Give back what a part takes."""
-    part, parts[which] = parts[which], None
-    if part is not None and part.size:
-        release(part.reshape(-1), part.size)
+def _kept_words(
+    names: list[str], chunks: list[np.ndarray], min_count: int, max_words: int | None, who: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the frequencies of all words, and the numbers of those kept, most frequent first."""
+    frequencies = np.zeros(len(names), np.int64)
+    for chunk in chunks:
+        frequencies += np.bincount(chunk[chunk >= 0], minlength=len(names))
+    if not len(names):
+        raise ValueError(
+            f"{who}: sentences must have words. Got none; a generator is empty the second time."
+        )
+    kept = np.argsort(-frequencies, kind="stable")
+    kept = kept[frequencies[kept] >= min_count][:max_words]
+    if not len(kept):
+        most = int(np.argmax(frequencies))
+        raise ValueError(
+            f"{who}: no word occurs min_count={min_count} times; lower min_count, or give more "
+            f"sentences. The most frequent word, {_shown(names[most])}, occurs "
+            f"{frequencies[most]:,} times."
+        )
+    return frequencies, kept
 
 
-def _share(team: Team, n: int, work: Callable[[int, int], None]) -> None:
-    """Call ``work(worker, i)`` for i from 0 to n, until one fails, as workers are free."""
-    left = deque(range(n))
+def _keep_limits(frequencies: np.ndarray, subsample: float | None) -> np.ndarray:
+    """Return, for each word, the limit below which a draw of 53 bits keeps an occurrence."""
+    if not subsample:
+        return np.full(len(frequencies), _ALWAYS, np.uint64)
+    shares = frequencies / frequencies.sum()
+    return np.rint(np.sqrt(np.minimum(1.0, subsample / shares)) * float(_ALWAYS)).astype(np.uint64)
 
-    def run(worker: int) -> None:
-        while left:
-            try:
-                i = left.popleft()
-            except IndexError:  # another one was faster
-                return
-            try:
-                work(worker, i)
-            except BaseException:
-                left.clear()
-                raise
 
-    try:
-        team.run(run)
-    except BaseException:  # an interrupt, which only the thread that waits is told of
-        left.clear()
-        raise
+def _key(seed: int, number: int) -> np.uint64:
+    """Return the key of a draw of occurrences."""
+    from sklearn_xc.kernels.softmax.negatives import mix_key
+
+    return mix_key(seed & (2**64 - 1), 1 + number)
+
+
+# From numbers to counts
+
+
+def _blocks(
+    chunks: list[np.ndarray],
+    new_numbers: np.ndarray,
+    limits: np.ndarray,
+    weights: np.ndarray,
+    key: np.uint64,
+) -> Iterator[tuple[np.ndarray, int, int]]:
+    """Yield (text, first, last): texts of kept words, and the range of positions to count.
+
+    On both sides of the range the text has a window, or the end of a sentence.
+    """
+    from sklearn_xc.kernels.words.kept_words import keep_words
+
+    window = len(weights)
+    size = max(1, min(_BLOCK, _MOST_WEIGHT // (2 * int(weights.sum()))))
+    text, first, position, is_open = np.array([_END], np.int32), 1, 0, False
+    for chunk in chunks:
+        kept = np.empty(len(chunk), np.int32)
+        how = limits, key, position, is_open, kept, 0
+        position, is_open, n = keep_words(chunk, new_numbers, *how)
+        text = np.concatenate([text, kept[:n]])
+        while len(text) - window - first >= size:
+            yield text, first, first + size
+            first += size
+            before = max(0, first - window)
+            text, first = text[before:], first - before
+    text = np.append(text, np.int32(_END))
+    while first < len(text) - 1:
+        last = min(first + size, len(text) - 1)
+        yield text, first, last
+        first = last
+
+
+def _count_block(
+    block: tuple[np.ndarray, int, int], n_words: int, weights: np.ndarray, team: Team
+) -> sp.csr_array:
+    """Return the summed integer weights of all pairs that begin in a block."""
+    from sklearn_xc.kernels.words.context_counts import count_contexts_of_words, order_by_word
+    from sklearn_xc.kernels.words.sparse_sums import new_sums
+
+    text, first, last = block
+    starts, positions = np.zeros(n_words + 1, np.int64), np.empty(last - first, np.int32)
+    order_by_word(text, first, last, starts, positions)
+    most = np.minimum(2 * len(weights) * np.diff(starts), n_words)
+    ends = np.cumsum(most)
+    cuts = np.flatnonzero(np.diff((ends - 1) // _RANGE, append=-2)) + 1
+    ranges = list(zip([0, *cuts[:-1].tolist()], cuts.tolist(), strict=True))
+    parts: list[Any] = [None] * len(ranges)
+    lengths = np.empty(n_words, np.int32)
+
+    def count(worker: int) -> None:
+        sums = new_sums(n_words, np.uint32)
+        for at in range(worker, len(ranges), team.n_workers):
+            low, high = ranges[at]
+            room = np.empty((2, int(most[low:high].sum()) + 1), np.uint32)
+            of_text = text, starts, positions, low, high, weights
+            n = count_contexts_of_words(*of_text, sums, room[0], room[1], lengths[low:high])
+            parts[at] = room[:, :n].copy()
+
+    team.run(count)
+    columns, values = np.concatenate(parts, axis=1)
+    indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    matrix = values.astype(np.int64), columns.astype(np.int32), indptr
+    return sp.csr_array(matrix, shape=(n_words, n_words))
+
+
+def _shown(value: Any) -> str:
+    """Return a value for a message, the middle of a long one left out."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:55]}...{text[-20:]}"

@@ -1,30 +1,92 @@
-"""What ``fit`` is given, sentences or a matrix, as counts of words with contexts."""
+"""Counts of words with contexts, from sentences or a matrix."""
 
+from dataclasses import dataclass
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._arguments import as_native
 from sklearn_xc._data import as_csr_rows
+from sklearn_xc._row_pieces import row_pieces
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.skip_gram.cooccurrence import count_contexts
-from sklearn_xc.skip_gram.problem import Cooccurrences
 from sklearn_xc.skip_gram.word_arrays import as_distinct_words, known_rows
+from sklearn_xc.solvers.moving_rows import entry_places
+
+#: Count of contexts that never occur, where a logarithm is taken.
+_LEAST_COUNT = 1e-3
 
 
-class Counted(NamedTuple):
-    """Counts, and the names that go with them.
+@dataclass(frozen=True)
+class Cooccurrences:
+    """Counts of words with contexts, in CSR form.
 
     Attributes
     ----------
-    words, contexts : ndarray of str
-        Names of words and of contexts.
-    word_counts : ndarray of int64 of shape (n_words,)
-        How often each word occurs.
-    counts : Cooccurrences
+    indptr : ndarray of int64 of shape (n_words + 1,)
+    contexts : ndarray of int32
+        Rising in each row.
+    counts : ndarray of float
+        Positive.
+    of_words : ndarray of float64 of shape (n_words,)
+        Row sums.
+    of_contexts : ndarray of float64 of shape (n_contexts,)
+        Column sums.
     """
+
+    indptr: np.ndarray
+    contexts: np.ndarray
+    counts: np.ndarray
+    of_words: np.ndarray
+    of_contexts: np.ndarray
+
+    @classmethod
+    def of(cls, matrix: Any, who: str) -> "Cooccurrences":
+        """Return the counts of a sparse matrix; ValueError if there are none."""
+        indptr, contexts, counts = as_csr_rows(matrix).without_zeros().arrays
+        of_words, of_contexts = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[1])
+        for first, last in row_pieces(indptr):
+            bounds = indptr[first : last + 1]
+            some = slice(bounds[0], bounds[-1])
+            ends = np.concatenate(([0.0], np.cumsum(counts[some], dtype=np.float64)))
+            of_words[first:last] = np.diff(ends[bounds - bounds[0]])
+            of_contexts += np.bincount(contexts[some], counts[some], len(of_contexts))
+        if not of_words.sum() > 0:
+            raise ValueError(
+                f"{who}: X must hold a pair of words that are near each other. Got none: lower "
+                "min_count, or set subsample=None."
+            )
+        return cls(indptr, contexts, counts, of_words, of_contexts)
+
+    @property
+    def n_contexts(self) -> int:
+        """Number of contexts."""
+        return len(self.of_contexts)
+
+    @property
+    def log_shares(self) -> np.ndarray:
+        """Logarithms of the contexts' shares of all counts; of 1e-3 for contexts without any."""
+        return np.log(np.maximum(self.of_contexts, _LEAST_COUNT) / self.total)
+
+    @property
+    def total(self) -> float:
+        """Sum of all counts."""
+        return float(self.of_words.sum())
+
+    def of_rows(self, words: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, ...]:
+        """Return row pointers, contexts, and the contexts' shares of the counts, of some words."""
+        starts = self.indptr[words]
+        lengths = self.indptr[words + 1] - starts
+        at, bounds = entry_places(starts, lengths)
+        shares = self.counts[at] / np.repeat(self.of_words[words], lengths)
+        return bounds, self.contexts[at], shares.astype(dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Names of words and contexts, occurrences of the words, and the counts of pairs."""
 
     words: np.ndarray
     contexts: np.ndarray
@@ -35,82 +97,62 @@ class Counted(NamedTuple):
 def read_counts(
     model: Any, X: Any, words: Any, contexts: Any, seed: int, allowed: int | None
 ) -> Counted:
-    """Return the counts of sentences, or of a matrix, for an estimator that has the parameters.
+    """Return the counts of sentences, or of a matrix, by the parameters of an estimator.
 
     Raises
     ------
     ValueError, TypeError
-        For an X that is none of these, without pairs, or names that do not go with it.
+        For an X that is neither, has no pairs, or does not go with the names.
     """
     who = type(model).__name__
-    if not _is_matrix(X):
-        _refuse_names(words, contexts, who)
-        found = _count(model, X, int(model.min_count), model.max_words, seed, allowed)
-        counts = Cooccurrences.of(found.indptr, found.indices, found.counts, len(found.words))
-        _require_pairs(counts, who)
-        return Counted(found.words, found.words, found.frequencies, counts)
-    counts = _of_matrix(X, who)
-    rows = _names(words, len(counts.of_words), f"{who}: words")
-    if contexts is None and counts.n_contexts == len(rows):
-        columns = rows
-    else:
-        columns = _names(contexts, counts.n_contexts, f"{who}: contexts")
-    return Counted(rows, columns, np.rint(counts.of_words).astype(np.int64), counts)
-
-
-def read_known_counts(
-    model: Any, X: Any, words: Any, contexts: Any, seed: int, allowed: int | None
-) -> Counted:
-    """Return counts of those words and contexts that a fitted estimator knows.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As of ``read_counts``; and for a matrix of another shape, or with other names.
-    """
-    who = type(model).__name__
-    known = model.words_, model.contexts_
     if _is_matrix(X):
-        found = read_counts(model, X, words, contexts, seed, allowed)
-        shapes = [(len(rows), len(columns)) for rows, columns in (known, found[:2])]
-        if shapes[0] != shapes[1]:
+        matrix = _as_counts(X, who)
+        counts = Cooccurrences.of(matrix, who)
+        rows = _names(words, matrix.shape[0], f"{who}: words")
+        if contexts is None and matrix.shape[0] == matrix.shape[1]:
+            columns = rows
+        else:
+            columns = _names(contexts, matrix.shape[1], f"{who}: contexts")
+        return Counted(rows, columns, np.rint(counts.of_words).astype(np.int64), counts)
+    for name, given in (("words", words), ("contexts", contexts)):
+        if given is not None:
+            raise ValueError(f"{who}: {name} must be None where X is sentences. Got {given!r}.")
+    found = _count(model, X, seed, allowed, int(model.min_count), model.max_words)
+    n = len(found.words)
+    matrix = sp.csr_array((found.counts, found.indices, found.indptr), shape=(n, n))
+    return Counted(found.words, found.words, found.frequencies, Cooccurrences.of(matrix, who))
+
+
+def read_known_counts(model: Any, X: Any, seed: int, allowed: int | None) -> Cooccurrences:
+    """Return counts of the words and contexts of a fitted estimator.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As of ``read_counts``; and for a matrix of another shape.
+    """
+    who, shape = type(model).__name__, (len(model.words_), len(model.contexts_))
+    if _is_matrix(X):
+        matrix = _as_counts(X, who)
+        if matrix.shape != shape:
             raise ValueError(
-                f"{who}: X must have the shape of the counts of fit, {shapes[0]}. Got {shapes[1]}."
+                f"{who}: X must have the shape of the counts of fit, {shape}. Got {matrix.shape}."
             )
-        for given, name, old, new in zip(
-            (words, contexts), ("words", "contexts"), known, found[:2], strict=True
-        ):
-            if given is not None and not np.array_equal(old, new):
-                raise ValueError(f"{who}: {name} must be those of fit, in their order.")
-        return found._replace(words=known[0], contexts=known[1])
-    _refuse_names(words, contexts, who)
-    if known[0] is not known[1] and not np.array_equal(*known):
-        raise ValueError(
-            f"{who}: X must be a matrix of counts, as in fit, whose contexts are no words."
-        )
-    found_words = _count(model, X, 1, None, seed, allowed)
-    place = known_rows(known[0], found_words.words)
-    n = len(known[0])
-    matrix = sp.csr_array(
-        (found_words.counts, found_words.indices, found_words.indptr),
-        shape=(len(place), len(place)),
-    )
-    is_known = np.flatnonzero(place >= 0)
-    kept = matrix[is_known][:, is_known].tocoo()
-    new = place[is_known]
-    matrix = sp.csr_array((kept.data, (new[kept.row], new[kept.col])), shape=(n, n))
-    matrix.sort_indices()
-    counts = Cooccurrences.of(
-        matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data, n
-    )
-    _require_pairs(counts, who)
-    frequencies = np.zeros(n, np.int64)
-    frequencies[new] = found_words.frequencies[is_known]
-    return Counted(*known, frequencies, counts)
+        return Cooccurrences.of(matrix, who)
+    if not np.array_equal(model.words_, model.contexts_):
+        raise ValueError(f"{who}: X must be a matrix of counts, as in fit.")
+    found = _count(model, X, seed, allowed, 1, None)
+    n = len(found.words)
+    place = known_rows(model.words_, found.words)
+    pairs = sp.csr_array((found.counts, found.indices, found.indptr), shape=(n, n)).tocoo()
+    rows, columns = place[pairs.row], place[pairs.col]
+    kept = (rows >= 0) & (columns >= 0)
+    matrix = sp.csr_array((pairs.data[kept], (rows[kept], columns[kept])), shape=shape)
+    return Cooccurrences.of(matrix, who)
 
 
 def _count(
-    model: Any, X: Any, min_count: int, max_words: Any, seed: int, allowed: int | None
+    model: Any, X: Any, seed: int, allowed: int | None, min_count: int, max_words: int | None
 ) -> Any:
     return count_contexts(
         X,
@@ -118,8 +160,6 @@ def _count(
         min_count=min_count,
         max_words=max_words,
         subsample=model.subsample,
-        n_subsamples=int(model.n_subsamples),
-        weighting=model.weighting,
         seed=seed,
         allowed_bytes=allowed,
         n_jobs=model.n_jobs,
@@ -128,7 +168,7 @@ def _count(
 
 
 def _is_matrix(X: Any) -> bool:
-    """Tell whether X is a matrix of numbers, and not sentences or the name of a file."""
+    """Return whether X is a matrix of numbers, not sentences or the name of a file."""
     if isinstance(X, str | bytes | PathLike):
         return False
     if sp.issparse(X) or hasattr(X, "dtypes"):
@@ -136,32 +176,19 @@ def _is_matrix(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"
 
 
-def _of_matrix(X: Any, who: str) -> Cooccurrences:
+def _as_counts(X: Any, who: str) -> Any:
+    """Return a validated matrix of counts, float32 CSR."""
     check_sparse(X, "X", who)
     if not sp.issparse(X):
         X = as_native(X)
-        if X.dtype.kind not in "biuf":
-            raise TypeError(f"{who}: X must hold numbers, counts of pairs. Got dtype {X.dtype}.")
-        X = sp.csr_array(X)
     if X.dtype.kind not in "biuf":
         raise TypeError(f"{who}: X must hold numbers, counts of pairs. Got dtype {X.dtype}.")
-    rows = as_csr_rows(X.astype(np.float32).tocsr()).without_zeros()
-    indptr, contexts, counts = rows.arrays
-    if not np.isfinite(counts).all():
+    matrix = sp.csr_array(X).astype(np.float32)
+    if not np.isfinite(matrix.data).all():
         raise ValueError(f"{who}: X must hold finite counts. Got NaN or infinity.")
-    if (counts < 0).any():
-        raise ValueError(f"{who}: X must hold counts, none negative. Got {counts.min():g}.")
-    found = Cooccurrences.of(indptr, contexts, counts, X.shape[1])
-    _require_pairs(found, who)
-    return found
-
-
-def _require_pairs(counts: Cooccurrences, who: str) -> None:
-    if not counts.total > 0:
-        raise ValueError(
-            f"{who}: X must hold a pair of words that are near each other. Got none: lower "
-            "min_count, or set subsample=None."
-        )
+    if (matrix.data < 0).any():
+        raise ValueError(f"{who}: X must hold counts, none negative. Got {matrix.data.min():g}.")
+    return matrix
 
 
 def _names(given: Any, n: int, name: str) -> np.ndarray:
@@ -171,11 +198,3 @@ def _names(given: Any, n: int, name: str) -> np.ndarray:
     if len(names) != n:
         raise ValueError(f"{name} must be {n} names, one for each. Got {len(names)}.")
     return names
-
-
-def _refuse_names(words: Any, contexts: Any, who: str) -> None:
-    for name, given in (("words", words), ("contexts", contexts)):
-        if given is not None:
-            raise ValueError(
-                f"{who}: {name} must be None where X is sentences, which have words. Got {given!r}."
-            )

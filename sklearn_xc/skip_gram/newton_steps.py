@@ -1,10 +1,9 @@
-"""Steps of vectors against a curvature that they share.
+"""Newton steps of all vectors with a shared curvature.
 
 The Hessian of a word's loss by its vector u is the covariance of output vectors under the word's
-softmax, plus the ridge. Most softmaxes are near the shares of contexts in all counts, and so is the
-covariance to the one under these: one matrix for all words, which only the ridge tells apart. In
-its eigenvectors a Newton step is a division. Likewise for output vectors, with the second moment of
-input vectors.
+softmax, plus the ridge. It is approximated by the covariance under the shares of contexts in all
+counts, the same for all words, in whose eigenvectors a Newton step is a division. Likewise for
+output vectors, with the second moment of input vectors.
 """
 
 from collections.abc import Callable
@@ -14,16 +13,14 @@ import numpy as np
 
 from sklearn_xc.parallel.team import Team
 
-#: Share of the mean eigenvalue that is added to all: the curvature is one of many.
+#: Fraction of the mean eigenvalue added to all, as the curvature is approximate.
 _DAMPING = 0.03
-#: A Newton step changes no score by more than this, if the vector on the other side is no longer
-#: than a root mean square. (Where the softmax of a word is narrow, as in clusters, the shared
-#: curvature is too small along its own contexts. A bound on the mean change of scores, of which
-#: these are few, let steps go to and fro.)
+#: A step changes no score by more than this, for vectors of root mean square norm on the other
+#: side: where the softmax of a word is narrow, the shared curvature is too small.
 _MOST_CHANGE = 3.0
-#: The share of the last step that is taken again.
+#: Fraction of the last step added to the next.
 _MOMENTUM = 0.3
-#: Rows whose steps are one call: the same for any number of threads.
+#: Rows per piece, for any number of threads.
 _ROWS = 4096
 _TINY = 1e-12
 
@@ -45,7 +42,7 @@ class Vectors:
 
     @classmethod
     def at_rest(cls, values: np.ndarray) -> "Vectors":
-        """Return vectors that have taken no step."""
+        """Return vectors before their first step."""
         return cls(values, np.zeros_like(values))
 
     def step(
@@ -71,7 +68,7 @@ class Vectors:
         team : Team
         """
         dtype = self.values.dtype
-        if not np.isfinite(curvature).all():  # training has diverged, of which NaN tells
+        if not np.isfinite(curvature).all():  # training diverged
             self.values.fill(np.nan)
             return np.full(len(gradient), np.nan, dtype)
         eigenvalues, Q = np.linalg.eigh(curvature)
@@ -108,7 +105,7 @@ def second_moments(values: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def for_pieces(team: Team, n: int, size: int, work: Callable[[int, int], None]) -> None:
-    """Do the work for pieces of n things, the same ones for any number of threads."""
+    """Call ``work(first, last)`` for pieces of n things, the same for any number of threads."""
     pieces = [(first, min(first + size, n)) for first in range(0, n, size)]
 
     def share(worker: int) -> None:

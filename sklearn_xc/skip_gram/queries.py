@@ -1,4 +1,4 @@
-"""What may be asked of words and their vectors: vectors, similar words, analogies."""
+"""Queries of word vectors: vectors, similarities, similar words, analogies."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._arguments import check_count
 from sklearn_xc.skip_gram.nearest import nearest_rows, pair_cosines
-from sklearn_xc.skip_gram.word_arrays import as_words, known_rows, require_known
+from sklearn_xc.skip_gram.word_arrays import as_words, known_rows, positions, require_known
 
 _HANDLE_UNKNOWN = ("error", "zero")
 
@@ -16,9 +16,7 @@ _HANDLE_UNKNOWN = ("error", "zero")
 class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Mixin of transformers of words into vectors.
 
-    The estimator has a parameter ``handle_unknown``, and when fitted the two attributes below, from
-    which all answers come. An array of words that has been asked about must not be changed in
-    place: where each word stands is remembered.
+    The estimator has a parameter ``handle_unknown``, and when fitted the two attributes below.
 
     Attributes
     ----------
@@ -81,8 +79,8 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             raise ValueError(f"{name} must have shape (n,) or (n, 1). Got shape {array.shape}.")
         if handle_unknown == "error":
             advice = ' handle_unknown="zero" gives other ones zeros.'
-            return self.vectors_[require_known(self.words_, array, name, advice)]
-        rows = known_rows(self.words_, array)
+            return self.vectors_[require_known(self._places(), array, name, advice)]
+        rows = known_rows(self._places(), array)
         vectors = np.zeros((len(rows), self.vectors_.shape[1]), self.vectors_.dtype)
         vectors[rows >= 0] = self.vectors_[rows[rows >= 0]]
         return vectors
@@ -247,8 +245,15 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         rows, is_single = self._rows_of("analogy", a=a, b=b, c=c)
         return self._nearest(rows, np.array([-1.0, 1.0, 1.0]), k, is_single)
 
+    def _places(self) -> dict[str, int]:
+        """Return the position of each word, made once for ``words_``."""
+        found = self.__dict__.get("_positions")
+        if found is None or found[0] is not self.words_:
+            self.__dict__["_positions"] = found = self.words_, positions(self.words_)
+        return found[1]
+
     def _ask(self, method: str) -> str:
-        """Return what messages begin with, or raise NotFittedError."""
+        """Return the beginning of messages; NotFittedError before ``fit``."""
         check_is_fitted(self, "vectors_")
         return f"{type(self).__name__}.{method}"
 
@@ -263,7 +268,7 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                 raise ValueError(
                     f"{who}: {name} must be a word or have one dimension. Got shape {array.shape}."
                 )
-            columns.append(require_known(self.words_, array, f"{who}: {name}"))
+            columns.append(require_known(self._places(), array, f"{who}: {name}"))
         is_single = all(isinstance(words, str) for words in given.values())
         lengths = {
             len(rows)

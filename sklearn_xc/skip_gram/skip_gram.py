@@ -1,5 +1,6 @@
 """Word vectors from the softmax over all contexts."""
 
+import math
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,21 +14,19 @@ from sklearn_xc._saved import SavedEstimator
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import CallbackSupportMixin, Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart
-from sklearn_xc.gradients import Gradient, GradientTask, make_gradient
-from sklearn_xc.gradients.message_passing import MessagePassing
+from sklearn_xc.gradients import MessagePassing, make_gradient
+from sklearn_xc.gradients.protocol import Gradient, GradientMethod, GradientTask
 from sklearn_xc.mips import MipsIndex, make_index
-from sklearn_xc.parallel.memory import parse_bytes
+from sklearn_xc.parallel.memory import parse_bytes, require_bytes
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.parallel.row_ranges import one_blas_thread
 from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.skip_gram.collapsed_softmax import CollapsedSoftmax
-from sklearn_xc.skip_gram.counted import Counted, read_counts, read_known_counts
-from sklearn_xc.skip_gram.memory import require_room
+from sklearn_xc.skip_gram.collapsed_softmax import CollapsedSoftmax, ContextSampler
+from sklearn_xc.skip_gram.counted import Cooccurrences, read_counts, read_known_counts
 from sklearn_xc.skip_gram.newton_steps import Vectors
 from sklearn_xc.skip_gram.queries import WordVectors
-from sklearn_xc.skip_gram.sampling import ContextSampler
 from sklearn_xc.skip_gram.start import negative_sampling_start, random_start
-from sklearn_xc.skip_gram.training import Training, count_batches
+from sklearn_xc.skip_gram.training import Training, training_bytes
 
 #: n_candidates=None and n_sampled=None: shares of the contexts, and the least of each.
 _CANDIDATES, _SAMPLED, _LEAST = 0.01, 0.02, 64
@@ -40,9 +39,6 @@ _CANDIDATES, _SAMPLED, _LEAST = 0.01, 0.02, 64
     input_vectors_=Array("float32", "words", "dim"),
     output_vectors_=Array("float32", "contexts", "dim"),
     intercept_=Array("float32", "contexts"),
-    _input_moves=Array("float32", "words", "dim"),
-    _output_moves=Array("float32", "contexts", "dim"),
-    _intercept_moves=Array("float32", "contexts"),
 )
 class DecompMIPSSkipGram(
     ParameterizedParts, WordVectors, SavedEstimator, CallbackSupportMixin, BaseEstimator
@@ -64,19 +60,16 @@ class DecompMIPSSkipGram(
     embedding_dim : int, default=100
         Dimension of the vectors.
     window : int, default=8
-        Largest distance at which words are contexts of each other.
+        Largest distance at which words are contexts of each other; a pair at distance d counts
+        ``(window - d + 1) / window``.
     min_count : int, default=5
         Rarer words are left out, and take up no place in a window.
     max_words : int or None, default=None
         Maximum number of words to keep, the most frequent ones.
     subsample : float or None, default=1e-4
         An occurrence of a word of relative frequency f is left out with probability
-        ``1 - sqrt(subsample / f)``, if that is positive; None keeps all.
-    n_subsamples : int, default=3
-        How many times to draw and count the occurrences; counts are means over the draws. For a
-        large corpus, one draw tells as much.
-    weighting : {"linear", "uniform"}, default="linear"
-        Weight of a pair of words at distance d: ``(window - d + 1) / window``, or 1.
+        ``1 - sqrt(subsample / f)``, if that is positive; None keeps all. Counts are means over
+        three draws.
     gradient : {"sampled", "decomp_mips", "mips", "exact"} or Gradient, default="sampled"
         Which contexts are scored beside a word's own: only sampled ones; those found by a
         decomposed search; those found by a plain search for large inner products; or all.
@@ -110,9 +103,8 @@ class DecompMIPSSkipGram(
     handle_unknown : {"error", "zero"}, default="error"
         What ``transform`` does with words that were not seen in training.
     max_memory : int or str, default=None
-        Limit, in bytes or as a string such as "8GB". While words are counted, anything beyond it
-        goes to temporary files; training that needs more is refused. None allows what the machine
-        has.
+        Limit, in bytes or as a string such as "8GB", on what counts and training take. None allows
+        what the machine has.
     n_jobs : int, default=None
         Number of threads. The model is the same, bit for bit, for any number.
     random_state : int, RandomState instance or None, default=None
@@ -134,10 +126,9 @@ class DecompMIPSSkipGram(
     output_vectors_ : ndarray of float32 of shape (n_contexts, embedding_dim)
     intercept_ : ndarray of float32 of shape (n_contexts,)
     fit_report_ : dict of ndarray of shape (n_iter,)
-        ``loss``, per pair of a word and a context, as seen before the iteration's steps; and
-        ``seconds``.
+        ``loss``, per pair of a word and a context, before the iteration's steps; and ``seconds``.
     n_iter_ : int
-        Number of iterations of the last fit and of calls of partial_fit since.
+        Number of iterations.
 
     See Also
     --------
@@ -180,8 +171,6 @@ class DecompMIPSSkipGram(
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "max_words": [Interval(Integral, 1, None, closed="left"), None],
         "subsample": [Interval(Real, 0, 1, closed="right"), None],
-        "n_subsamples": [Interval(Integral, 1, None, closed="left")],
-        "weighting": [StrOptions({"linear", "uniform"})],
         "gradient": "no_validation",  # make_gradient and make_index check these
         "index": "no_validation",
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
@@ -207,8 +196,6 @@ class DecompMIPSSkipGram(
         min_count: int = 5,
         max_words: int | None = None,
         subsample: float | None = 1e-4,
-        n_subsamples: int = 3,
-        weighting: str = "linear",
         gradient: str | Gradient = "sampled",
         index: str | MipsIndex | None = None,
         n_candidates: int | None = None,
@@ -230,8 +217,6 @@ class DecompMIPSSkipGram(
         self.min_count = min_count
         self.max_words = max_words
         self.subsample = subsample
-        self.n_subsamples = n_subsamples
-        self.weighting = weighting
         self.gradient = gradient
         self.index = index
         self.n_candidates = n_candidates
@@ -300,62 +285,28 @@ class DecompMIPSSkipGram(
         >>> model.most_similar("apple", k=1)[0].tolist()
         ['cherry']
         """
-        seed = draw_seed(self.random_state)
-        counted = self._read(X, words, contexts, seed)
+        who, seed = type(self).__name__, draw_seed(self.random_state)
+        counted = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
+        counts, dim = counted.counts, int(self.embedding_dim)
+        if self.vectors == "sum" and len(counts.of_words) != counts.n_contexts:
+            raise ValueError(
+                f"{who}: vectors='sum' needs words and contexts to be the same. Got "
+                f"{len(counts.of_words)} words and {counts.n_contexts} contexts: set "
+                "vectors='input'."
+            )
         fit = Fit(self, X, y)
-        training = self._training(counted, None, seed)
-        self._keep_names(counted)
-        self._run(training, int(self.max_iter), fit, is_further=False)
+        method, sampler = self._method(counts, dim, seed, self.gradient)
+        if self.n_negatives:
+            U, W = negative_sampling_start(counts, dim, int(self.n_negatives), seed)
+        else:
+            U, W = random_start(counts, dim, seed)
+        if not self.fit_intercept:
+            W[:, -1] = 0
+        training = self._training(counts, U, W, method, sampler, seed)
+        self.words_, self.contexts_ = counted.words, counted.contexts
+        self.word_counts_ = counted.word_counts
+        self._run(training, fit)
         fit.end()
-        return self
-
-    @fit_context(prefer_skip_nested_validation=True)
-    @built_apart
-    def partial_fit(
-        self, X: Any, y: Any = None, *, words: Any = None, contexts: Any = None
-    ) -> "DecompMIPSSkipGram":
-        """Run one iteration on further text, or on other counts, of the known words.
-
-        The first call is a ``fit`` of one iteration; further calls with the same counts and an
-        integer `random_state` are the iterations that follow. Words that are not in ``words_`` are
-        left out.
-
-        Parameters
-        ----------
-        X, y, words, contexts
-            As in ``fit``; a matrix must have the shape of the first one.
-
-        Returns
-        -------
-        DecompMIPSSkipGram
-            Itself.
-
-        Examples
-        --------
-        >>> from sklearn_xc import DecompMIPSSkipGram
-        >>> sentences = [["red", "apple"], ["red", "cherry"], ["grey", "cat"], ["grey", "dog"]] * 50
-        >>> model = DecompMIPSSkipGram(4, subsample=None, vectors="input", random_state=0)
-        >>> model = model.fit(sentences)
-        >>> model = model.partial_fit([["red", "apple"], ["grey", "pigeon"]])  # pigeon is left out
-        >>> model.n_iter_, "pigeon" in model.words_
-        (11, False)
-        """
-        fit = Fit.untold(self)
-        seed = draw_seed(self.random_state)
-        if not hasattr(self, "input_vectors_"):
-            counted = self._read(X, words, contexts, seed)
-            training = self._training(counted, None, seed)
-            self._keep_names(counted)
-            self._run(training, 1, fit, is_further=False)
-            return self
-        counted = read_known_counts(self, X, words, contexts, seed, self._allowed_bytes())
-        W = np.column_stack((self.output_vectors_, self.intercept_))
-        moves = np.column_stack((self._output_moves, self._intercept_moves))
-        inputs = Vectors(self.input_vectors_.copy(), self._input_moves.copy())
-        outputs = Vectors(np.ascontiguousarray(W), np.ascontiguousarray(moves))
-        training = self._training(counted, (inputs, outputs), seed, self.n_iter_)
-        self.word_counts_ = self.word_counts_ + counted.word_counts
-        self._run(training, 1, fit, is_further=True)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **names: Any) -> np.ndarray:
@@ -385,13 +336,13 @@ class DecompMIPSSkipGram(
             self.__dict__["_sum"] = kept = (*made_of, vectors)
         return kept[2]
 
-    def objective(self, X: Any, *, words: Any = None, contexts: Any = None) -> float:
+    def objective(self, X: Any) -> float:
         """Return the exact loss on counts, per pair of a word and a context.
 
         Parameters
         ----------
-        X, words, contexts
-            As in ``partial_fit``; subsampled with `random_state`.
+        X : iterable of lists of str; str or PathLike; or matrix of shape (n_words, n_contexts)
+            As in ``fit``; words that are not in ``words_`` are left out.
 
         Returns
         -------
@@ -411,85 +362,77 @@ class DecompMIPSSkipGram(
         """
         check_is_fitted(self)
         seed = draw_seed(self.random_state)
-        counted = read_known_counts(self, X, words, contexts, seed, self._allowed_bytes())
+        counts = read_known_counts(self, X, seed, self._allowed_bytes())
         W = np.column_stack((self.output_vectors_, self.intercept_))
-        vectors = Vectors.at_rest(self.input_vectors_), Vectors.at_rest(np.ascontiguousarray(W))
-        training = self._training(counted, vectors, seed, gradient="exact")
+        method, sampler = self._method(counts, self.input_vectors_.shape[1], seed, "exact")
         with one_blas_thread():
-            return training.loss()
+            return self._training(counts, self.input_vectors_, W, method, sampler, seed).loss()
 
-    def _read(self, X: Any, words: Any, contexts: Any, seed: int) -> Counted:
-        """Return the counts of a first call."""
-        counted = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
-        n_words, n_contexts = len(counted.counts.of_words), counted.counts.n_contexts
-        if self.vectors == "sum" and n_words != n_contexts:
-            raise ValueError(
-                f"{type(self).__name__}: vectors='sum' needs words and contexts to be the same. "
-                f"Got {n_words} words and {n_contexts} contexts: set vectors='input'."
-            )
-        return counted
-
-    def _start(self, counted: Counted, seed: int) -> tuple[Vectors, Vectors]:
-        """Return the vectors that a first call starts from."""
-        dim, n_negatives = int(self.embedding_dim), int(self.n_negatives)
-        if n_negatives:
-            U, W = negative_sampling_start(counted.counts, dim, n_negatives, seed)
-        else:
-            U, W = random_start(counted.counts, dim, seed)
-        if not self.fit_intercept:
-            W[:, -1] = 0
-        return Vectors.at_rest(U), Vectors.at_rest(W)
-
-    def _training(
-        self, counted: Counted, vectors: tuple[Vectors, Vectors] | None, seed: int,
-        n_iter: int = 0, gradient: str | Gradient | None = None,
-    ) -> Training:  # fmt: skip
-        """Return the training of these vectors, or of those of a start, if there is room."""
-        who, counts = type(self).__name__, counted.counts
-        n = counts.n_contexts
-        dim = vectors[0].values.shape[1] if vectors else int(self.embedding_dim)
-        part = make_gradient(self.gradient if gradient is None else gradient, f"{who}: gradient")
+    def _method(
+        self, counts: Cooccurrences, dim: int, seed: int, gradient: str | Gradient
+    ) -> tuple[GradientMethod, ContextSampler | None]:
+        """Return what finds contexts, and what samples the others, if there is room."""
+        who, n = type(self).__name__, counts.n_contexts
+        part = make_gradient(gradient, f"{who}: gradient")
         if isinstance(part, MessagePassing):
             raise ValueError(
-                f"{who}: gradient must not be MessagePassing, which knows no shares of contexts. "
-                "Got it: take 'decomp_mips'."
+                f"{who}: gradient must not be MessagePassing, which has no shares of contexts. "
+                "Set it to 'decomp_mips'."
             )
-        index = part.default_index if self.index is None else self.index
-        make_index(index, who=f"{who}: index")
-        n_candidates = self.n_candidates or max(_LEAST, int(np.ceil(_CANDIDATES * n)))
-        task = GradientTask(
-            CollapsedSoftmax(),  # type: ignore[arg-type]
-            lambda: make_index(index), min(n, n_candidates), dim, seed=seed,
-            n_drawn=n_iter * count_batches(counts),
-        )  # fmt: skip
+        kind = part.default_index if self.index is None else self.index
+        index = make_index(kind, who=f"{who}: index")
+        n_candidates = min(n, self.n_candidates or max(_LEAST, math.ceil(_CANDIDATES * n)))
         n_sampled = self.n_sampled
         if n_sampled is None:
-            n_sampled = max(_LEAST, int(np.ceil(_SAMPLED * n)))
-        n_sampled = int(n_sampled)
-        require_room(
-            counts, dim, part, make_index(index), min(n, n_candidates), min(n, n_sampled),
-            self._allowed_bytes(), who,
-        )  # fmt: skip
-        inputs, outputs = vectors or self._start(counted, seed)
-        method = part.start(task)
-        sampler = ContextSampler(counts.of_contexts, n_sampled) if n_sampled else None
-        return Training(
-            counts, inputs, outputs, method, sampler, float(self.learning_rate),
-            float(self.alpha), bool(self.fit_intercept), seed,
-            count_threads(self.n_jobs, f"{who}: n_jobs"), n_iter,
-        )  # fmt: skip
+            n_sampled = max(_LEAST, math.ceil(_SAMPLED * n))
+        sizes = n_candidates, min(n, int(n_sampled))
+        require_bytes(
+            training_bytes(counts, dim, part, index, sizes),
+            self._allowed_bytes(),
+            f"vectors, {len(counts.of_words)} words and {n} contexts x {dim} x 4 bytes, several "
+            "times over for steps",
+            "Lower embedding_dim, or raise min_count.",
+            who,
+        )
+        loss = CollapsedSoftmax()
+        task = GradientTask(loss, lambda: make_index(kind), n_candidates, dim, seed=seed)
+        sampler = ContextSampler(counts.of_contexts, int(n_sampled)) if n_sampled else None
+        return part.start(task), sampler
 
-    def _run(self, training: Training, n_iter: int, fit: Fit, *, is_further: bool) -> None:
-        """Take iterations, and set the fitted attributes."""
-        progress = fit.parts("iteration", n_iter)
+    def _training(
+        self,
+        counts: Cooccurrences,
+        U: np.ndarray,
+        W: np.ndarray,
+        method: GradientMethod,
+        sampler: ContextSampler | None,
+        seed: int,
+    ) -> Training:
+        return Training(
+            counts,
+            Vectors.at_rest(U),
+            Vectors.at_rest(np.ascontiguousarray(W)),
+            method,
+            sampler,
+            float(self.learning_rate),
+            float(self.alpha),
+            bool(self.fit_intercept),
+            seed,
+            count_threads(self.n_jobs, f"{type(self).__name__}: n_jobs"),
+        )
+
+    def _run(self, training: Training, fit: Fit) -> None:
+        """Take the iterations, and set the fitted attributes."""
+        progress = fit.parts("iteration", int(self.max_iter))
         report: list[tuple[float, float]] = []
 
-        def model_now() -> dict[str, Any]:
-            model = self._with_vectors(training, report, is_further=is_further)
-            return {name: _copied(value) for name, value in model.items()}
+        def model_now() -> dict[str, Any]:  # for callbacks
+            model = self._with_vectors(training, report)
+            arrays = (np.ndarray,)
+            return {k: v.copy() if isinstance(v, arrays) else v for k, v in model.items()}
 
         with one_blas_thread():
-            while len(report) < n_iter and not progress.was_stopped:
+            for _ in range(int(self.max_iter)):
                 task = progress.begin()
                 report.append(training.iterate())
                 if not np.isfinite(report[-1][0]) or not training.is_finite():
@@ -500,35 +443,23 @@ class DecompMIPSSkipGram(
                 if progress.end(task, f"loss {report[-1][0]:.4g}", model_now):
                     break
         progress.close()
-        self.__dict__.update(self._with_vectors(training, report, is_further=is_further))
+        self.__dict__.update(self._with_vectors(training, report))
 
     def _with_vectors(
-        self, training: Training, report: list[tuple[float, float]], *, is_further: bool
+        self, training: Training, report: list[tuple[float, float]]
     ) -> dict[str, Any]:
-        """Return the fitted attributes, with those of now for the vectors."""
-        W, moves = training.outputs.values, training.outputs.moves
+        """Return all attributes, with the current vectors."""
+        W = training.outputs.values
         loss, seconds = (np.array(column) for column in zip(*report, strict=True))
-        if is_further:
-            loss = np.append(self.fit_report_["loss"], loss)
-            seconds = np.append(self.fit_report_["seconds"], seconds)
-        found = dict(vars(self))
-        found.pop("_sum", None)
-        return found | {
+        self.__dict__.pop("_sum", None)
+        self.__dict__.pop("_positions", None)
+        return vars(self) | {
             "input_vectors_": training.inputs.values,
             "output_vectors_": np.ascontiguousarray(W[:, :-1]),
             "intercept_": W[:, -1].copy(),
-            "_input_moves": training.inputs.moves,
-            "_output_moves": np.ascontiguousarray(moves[:, :-1]),
-            "_intercept_moves": moves[:, -1].copy(),
             "fit_report_": {"loss": loss, "seconds": seconds},
             "n_iter_": len(loss),
         }
-
-    def _keep_names(self, counted: Counted) -> None:
-        for name in [name for name in vars(self) if name.endswith("_") or name == "_sum"]:
-            delattr(self, name)
-        self.words_, self.contexts_ = counted.words, counted.contexts
-        self.word_counts_ = counted.word_counts
 
     def _allowed_bytes(self) -> int | None:
         """Return `max_memory` in bytes; None is what the machine has left."""
@@ -537,7 +468,8 @@ class DecompMIPSSkipGram(
         return parse_bytes(self.max_memory, f"{type(self).__name__}: max_memory")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_sum"}
+        state = super().__getstate__()
+        return {name: state[name] for name in state if name not in ("_sum", "_positions")}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -556,7 +488,3 @@ def _centred(vectors: np.ndarray) -> np.ndarray:
     vectors = vectors - vectors.mean(axis=0)
     norm = float(np.linalg.norm(vectors, axis=1).mean())
     return vectors / np.float32(norm) if norm > 0 else vectors
-
-
-def _copied(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value

@@ -5,7 +5,7 @@ import numpy as np
 from sklearn_xc._row_pieces import row_pieces
 from sklearn_xc.kernels.skip_gram.negative_sampling import sample_pairs
 from sklearn_xc.kernels.softmax.negatives import ClassSampler, mix_key
-from sklearn_xc.skip_gram.problem import Cooccurrences
+from sklearn_xc.skip_gram.counted import Cooccurrences
 
 #: The norm of input vectors where they start at random, and that of output vectors.
 _NORM, _OUTPUT_NORM = 0.5, 0.01
@@ -50,11 +50,9 @@ def negative_sampling_start(
     for turn in range(_ROUNDS):
         visits = np.floor(counts.of_words / _ROUNDS + rng.random(n)).astype(np.int64)
         order = rng.permutation(np.flatnonzero((visits > 0) & (counts.of_words > 0)))
-        sample_pairs(
-            U, W, order.astype(np.int32), visits[order], counts.indptr, counts.contexts, ends,
-            noise, n_negative, _RATE * (1 - turn / _ROUNDS), _RATE * (1 - (turn + 1) / _ROUNDS),
-            key, counter,
-        )  # fmt: skip
+        rates = _RATE * (1 - turn / _ROUNDS), _RATE * (1 - (turn + 1) / _ROUNDS)
+        pairs = order.astype(np.int32), visits[order], counts.indptr, counts.contexts, ends
+        sample_pairs(U, W, pairs, noise, n_negative, *rates, key, counter)
         counter += int(visits[order].sum()) * (n_negative + 1)
     return U, W
 

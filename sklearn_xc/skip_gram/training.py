@@ -1,9 +1,9 @@
-"""Steps of output vectors and of input vectors in turn, each by the gradient over all words.
+"""Alternating steps of output and input vectors, each along the gradient over all words.
 
-The way of the data, for each mini-batch of words::
+For each mini-batch of words::
 
     words -> V -> contexts that may matter                               gradients
-               -> those that stand for all others                        sampling
+               -> a sample of the others                                 collapsed_softmax
                -> gradient by the scores                                 collapsed_softmax
     output: -> added to the gradient by the output vectors
     input:  -> gradient by V, of each word
@@ -22,31 +22,34 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_xc._data import read_only
-from sklearn_xc.gradients import GradientMethod, LabelGradient
-from sklearn_xc.gradients.exact import Exact
-from sklearn_xc.gradients.sharing import share_instances
+from sklearn_xc.gradients import ExactGradient, SampledGradient
+from sklearn_xc.gradients.protocol import (
+    Gradient,
+    GradientMethod,
+    LabelGradient,
+    share_instances,
+)
+from sklearn_xc.gradients.scored import Exact
 from sklearn_xc.kernels.skip_gram.collapsed_softmax import add_outer_products
 from sklearn_xc.kernels.steps.row_moves import add_rows
 from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.skip_gram.collapsed_softmax import (
     CollapsedSoftmax,
+    ContextSampler,
     Kept,
     Others,
     Reference,
     WordBatch,
 )
+from sklearn_xc.skip_gram.counted import Cooccurrences
 from sklearn_xc.skip_gram.newton_steps import Vectors, for_pieces, second_moments
-from sklearn_xc.skip_gram.problem import Cooccurrences
-from sklearn_xc.skip_gram.sampling import ContextSampler
 
 #: Words of a mini-batch, and the scores that it may have in all where all contexts are scored.
 WORDS, SCORES = 128, 2**23
-#: Contexts whose part of a product is one call: the same for any number of threads.
-_CONTEXTS = 4096
-#: Likewise words, and columns of output vectors.
-_PIECE, _COLUMNS = 32, 16
-#: Contexts that the second step of an iteration takes over from the first, for each word.
+#: Contexts, words and columns per piece of a product, for any number of threads.
+_CONTEXTS, _PIECE, _COLUMNS = 4096, 32, 16
+#: Contexts per word that the second step of an iteration takes over from the first.
 MOST_KEPT = 256
 #: The learning rate of iteration t, from 0, is divided by 1 plus this times t.
 _DECAY = 0.1
@@ -54,7 +57,7 @@ _DECAY = 0.1
 
 @dataclass
 class Training:
-    """Input and output vectors under way.
+    """Input and output vectors that take steps.
 
     Attributes
     ----------
@@ -65,7 +68,7 @@ class Training:
     method : GradientMethod
         Of a ``CollapsedSoftmax``.
     sampler : ContextSampler or None
-        None lets contexts that were not found count nothing.
+        None ignores contexts that were not found.
     rate : float
         Learning rate.
     ridge : float
@@ -94,7 +97,7 @@ class Training:
         self._scores_all = isinstance(self.method, Exact)
 
     def is_finite(self) -> bool:
-        """Tell whether all vectors are finite."""
+        """Return whether all vectors are finite."""
         return all(np.isfinite(one.values).all() for one in (self.inputs, self.outputs))
 
     def loss(self) -> float:
@@ -203,11 +206,22 @@ class Training:
                 centres, heights = reference.of_words(V)
             of_others = V @ W[others.labels].T
             batch = WordBatch(
-                V, indptr, contexts, weight[some], shares, others, of_others,
+                V,
+                indptr,
+                contexts,
+                weight[some],
+                shares,
+                others,
+                of_others,
                 np.empty_like(of_others),
-                self.log_shares, centres, heights, self.sampler is not None,
-                np.zeros(len(some)), Kept.room(len(some), 0 if phase else MOST_KEPT), {},
-            )  # fmt: skip
+                self.log_shares,
+                centres,
+                heights,
+                self.sampler is not None,
+                np.zeros(len(some)),
+                Kept.room(len(some), 0 if phase else MOST_KEPT),
+                {},
+            )
             if phase == 0 or self._scores_all:
                 found = self.method.search(W, V, team)
                 gradient = self.method.of(W, batch, found, team)  # type: ignore[arg-type]
@@ -220,12 +234,12 @@ class Training:
         n, room = len(batch.V), kept.labels.shape[1] + int(np.diff(batch.indptr).max())
         out = LabelGradient.empty(n, room, W.dtype)
         found = Candidates(kept.labels, np.empty((n, 0), W.dtype), kept.counts)
-        share_instances(
-            team, n, len(W),
-            lambda a, b: CollapsedSoftmax().over_found(
-                W, batch.part(a, b), found.part(a, b), False, out.part(a, b)
-            ),
-        )  # fmt: skip
+
+        def score(first: int, last: int) -> None:
+            parts = batch.part(first, last), found.part(first, last), False, out.part(first, last)
+            CollapsedSoftmax().over_found(W, *parts)
+
+        share_instances(team, n, len(W), score)
         return out
 
     def _gradient_by_inputs(self, batch: WordBatch, found: LabelGradient, team: Team) -> np.ndarray:
@@ -238,11 +252,9 @@ class Training:
             if first in batch.of_all:
                 out[first:last] = batch.of_all[first] @ W
                 return
-            starts = np.arange(first, last) * room
-            add_rows(
-                read_only(W), starts, read_only(found.counts[first:last]), read_only(ids),
-                read_only(values), out[first:last],
-            )  # fmt: skip
+            entries = np.arange(first, last) * room, found.counts[first:last], ids, values
+            starts, *others = entries
+            add_rows(read_only(W), starts, *map(read_only, others), out[first:last])
             out[first:last] += batch.of_others[first:last] @ drawn
 
         if batch.of_all:
@@ -271,11 +283,6 @@ class Training:
         for_pieces(team, G.shape[1], _COLUMNS, add)
 
 
-def count_batches(counts: Cooccurrences) -> int:
-    """Return how many mini-batches words make, unless all contexts are scored."""
-    return -(-int(np.count_nonzero(counts.of_words > 0)) // WORDS)
-
-
 def _in_pieces(of_all: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
     """Return gradients over all contexts by the first word of each piece."""
     scores = np.concatenate([of_all[first] for first in sorted(of_all)])
@@ -285,3 +292,23 @@ def _in_pieces(of_all: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
 def _packed(kept: Kept) -> Kept:
     """Return a copy that is as wide as it need be."""
     return Kept(kept.labels[:, : int(kept.counts.max())].copy(), kept.counts)
+
+
+def training_bytes(
+    counts: Cooccurrences, dim: int, gradient: Gradient, index: object, sizes: tuple[int, int]
+) -> int:
+    """Return the bytes of a training at its peak; `sizes` are n_candidates and n_sampled."""
+    n_words, n_contexts = len(counts.of_words), counts.n_contexts
+    n_candidates, n_sampled = sizes
+    of_inputs, of_outputs = 4 * n_words * dim, 4 * n_contexts * (dim + 1)
+    # Values, last steps, gradients and temporaries: while output vectors move, and input vectors.
+    needed = max(2 * of_inputs + 6 * of_outputs, 4 * of_inputs + 3 * of_outputs)
+    needed += counts.indptr.nbytes + counts.contexts.nbytes + counts.counts.nbytes
+    if isinstance(gradient, ExactGradient):
+        return needed + 12 * max(n_contexts, min(SCORES, WORDS * n_contexts))
+    most = int(np.diff(counts.indptr).max()) + n_candidates
+    needed += WORDS * (8 * most + 12 * n_sampled)
+    if not isinstance(gradient, SampledGradient):
+        needed += int(getattr(index, "row_copies", 2.0) * of_outputs)
+        needed += 4 * n_words * min(MOST_KEPT, n_candidates)
+    return needed

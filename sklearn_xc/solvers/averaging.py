@@ -1,4 +1,4 @@
-"""Averages of weights over the course of training."""
+"""Averages of weights during training."""
 
 from collections.abc import Sequence
 
@@ -8,36 +8,34 @@ from sklearn_xc._data import read_only
 from sklearn_xc.kernels.steps.averages import blend
 from sklearn_xc.solvers.moving_rows import MovingRows
 
-#: Looks at the weights while as many instances are visited as the weights have rows: an average
-#: then costs next to nothing, and hardly differs from that over all steps.
-_LOOKS = 8
-#: The weights after t visits count in proportion to the power of t that is less by one.
+#: Averages are updated this many times while as many instances are visited as there are rows.
+#: They then cost next to nothing, and hardly differ from averages over all steps.
+_UPDATES = 8
+#: The weights after t visits count as ``t ** (_POWER - 1)``.
 _POWER = 4
 
 
-class CourseAverages:
-    """Averages of matrices over the course of training, later values counting more.
+class WeightAverages:
+    """Averages of moving matrices, in which later values count more.
 
-    A step moves the label vectors along what instances have in common, much farther than along what
-    tells their labels apart: the labels that were visited last score best. An average over many
-    steps is rid of that.
-
-    The weights after t visits count as ``t ** 3``: polynomial-decay averaging [1]_ with eta = 3. So
-    the start is forgotten, and no one has to say when to begin.
+    A step moves label vectors along what instances have in common much farther than along what
+    distinguishes their labels, so that the labels visited last score best; averages are free of
+    that. The weights after t visits count as ``t ** 3``: polynomial-decay averaging [1]_ with eta
+    = 3, which forgets the start.
 
     Parameters
     ----------
-    matrices : sequence of tuple (MovingRows, ndarray of float of shape (n_rows, dim))
-        What moves, and its average, which is changed in place, of the leading columns.
-    last_look : int
-        Visits when the averages were last brought up to date.
-    intercept : ndarray of float of shape (n_rows,) or None
-        The average of the last column of the first matrix, which is not a part of the other one.
+    moving : sequence of MovingRows
+        Averaged from their current values on. The last column of the first one is averaged
+        separately, if it is an intercept.
+    visits : int
+        Instances visited so far.
 
     Attributes
     ----------
-    means : list of ndarray
-        The averages.
+    means : list of ndarray of float of shape (n_rows, dim)
+    intercept : ndarray of float of shape (n_rows,)
+        Average of the last column of the first matrix.
 
     References
     ----------
@@ -45,31 +43,25 @@ class CourseAverages:
        convergence results and optimal averaging schemes", ICML 2013.
     """
 
-    def __init__(
-        self,
-        matrices: Sequence[tuple[MovingRows, np.ndarray]],
-        last_look: int = 0,
-        intercept: np.ndarray | None = None,
-    ) -> None:
-        self._matrices = matrices
-        self.means = [mean for _, mean in matrices]
-        self.last_look, self.intercept = last_look, intercept
-        self.interval = sum(len(mean) for _, mean in matrices) / _LOOKS
+    def __init__(self, moving: Sequence[MovingRows], visits: int = 0) -> None:
+        self._moving, self._updated = moving, visits
+        self.means = [np.array(rows.vectors, order="C") for rows in moving]
+        self.intercept = moving[0].values[:, -1].copy()
+        self._interval = sum(len(mean) for mean in self.means) / _UPDATES
 
     def visited(self, visits: int) -> None:
-        """Take notice of the visits so far; now and then look at the weights."""
-        if self._matrices and visits - self.last_look >= self.interval:
-            self.look(visits)
+        """Update the averages if it is time."""
+        if visits - self._updated >= self._interval:
+            self.update(visits)
 
-    def look(self, visits: int) -> None:
-        """Bring the averages up to date."""
-        if visits == self.last_look:
+    def update(self, visits: int) -> None:
+        """Update the averages."""
+        if visits == self._updated:
             return
-        share = 1.0 - (self.last_look / visits) ** _POWER
-        for moving, mean in self._matrices:
+        weight = 1.0 - (self._updated / visits) ** _POWER
+        for moving, mean in zip(self._moving, self.means, strict=True):
             number = mean.dtype.type
-            blend(mean, read_only(moving.values), number(moving.scale), number(share))
-        if self.intercept is not None:
-            last = self._matrices[0][0].values[:, -1]
-            self.intercept += self.intercept.dtype.type(share) * (last - self.intercept)
-        self.last_look = visits
+            blend(mean, read_only(moving.values), number(moving.scale), number(weight))
+        last = self._moving[0].values[:, -1]
+        self.intercept += self.intercept.dtype.type(weight) * (last - self.intercept)
+        self._updated = visits

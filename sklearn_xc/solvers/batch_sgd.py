@@ -1,12 +1,12 @@
-"""Mini-batch steps of scores that are linear in the instances or in a hidden layer.
+"""Mini-batch steps of label vectors, and of the hidden layer behind them.
 
-The way of the data, for the rows of a few mini-batches::
+The rows of a few mini-batches are searched for together::
 
-    rows -> layer.visit -> V -> labels that may matter, of all           gradients
-    and for each mini-batch
-        layer.again -> V -> gradient by the scores of those labels       gradients
+    rows -> layer.visit -> V -> candidate labels of all                  gradients
+    for each mini-batch
+        layer.again -> V -> gradient by the scores of the candidates     gradients
                               |-> gradient by V -> layer.backward
-                              '-> rows of W take a step -> the index is told
+                              '-> rows of W take a step -> the index is updated
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc.gradients import Batch, GradientMethod
+from sklearn_xc.gradients.protocol import Batch, GradientMethod
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
 from sklearn_xc.solvers.moving_rows import Entries, MovingRows, entry_places
@@ -37,23 +37,23 @@ class LabelSets:
     weight: np.ndarray
 
     def batch(self, rows: np.ndarray, V: np.ndarray) -> Batch:
-        """Return some of the instances."""
+        """Return a mini-batch of some rows, given their embeddings."""
         starts = self.indptr[rows]
         at, bounds = entry_places(starts, self.indptr[rows + 1] - starts)
         return Batch(V, bounds, self.labels[at], self.weight[rows])
 
 
 class Step(NamedTuple):
-    """What a mini-batch has done.
+    """Result of a mini-batch.
 
     Attributes
     ----------
     n : int
-        Its instances.
+        Number of instances.
     loss : float
-        Summed over them, before the step, over the labels that the method considers.
+        Sum over the instances before the step, over the labels that the method considers.
     n_moved : int
-        Rows of W that moved.
+        Number of rows of W that moved.
     """
 
     n: int
@@ -72,36 +72,31 @@ def take_steps(
     ridge: float,
     team: Team,
 ) -> Iterator[Step]:
-    """Take steps along the summed gradients of mini-batches, one after another.
+    """Take a step along the summed gradient of each mini-batch, one after another.
 
     Parameters
     ----------
     layer : IdentityLayer or HiddenLayer
-        Gives V; a hidden layer moves.
+        Embeds the instances; a hidden layer moves.
     weights : MovingRows of shape (n_labels, dim)
-        W, with a further column if there is an intercept; moves.
+        W, with a further column if there are intercepts; moves.
     sets : LabelSets
         The labels of all instances.
     method : GradientMethod
-        Where the gradient by the scores comes from. It searches for the labels of all mini-batches
-        at the beginning.
+        Gives the gradient by the scores; searches once for all mini-batches.
     rows : ndarray of int64 of shape (n,)
-        The instances.
-    batch_size : int
-        Of the mini-batches that they are cut into.
+        The instances, cut into mini-batches of `batch_size`.
     rate : callable
-        Returns, before each step, the factor of the gradient of the summed loss.
+        Returns the learning rate of the next step, the factor of the gradient of the summed loss.
     ridge : float
-        Half of it, times the squared norms of W, without intercepts, and of the layer's vectors, is
-        added to the loss of each instance. That part of a step is implicit: it is stable at any
-        rate.
+        Half of it, times the squared norms of all vectors, is added to the loss of each instance,
+        and this part of a step is implicit: stable at any rate.
     team : Team
-        Threads, on which nothing depends.
+        Threads; they do not affect the result.
 
     Yields
     ------
     Step
-        After each.
     """
     whole = layer.visit(rows)
     batches = sets.batch(rows, whole.V)

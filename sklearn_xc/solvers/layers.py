@@ -1,4 +1,4 @@
-"""What scores are linear in: dense instances themselves, or trained sums over their features."""
+"""Embeddings of instances: dense rows themselves, or sums of trained feature vectors."""
 
 from typing import NamedTuple
 
@@ -10,36 +10,31 @@ from sklearn_xc.solvers.moving_rows import Entries, MovingRows, entry_places
 
 
 class EmbeddedRows(NamedTuple):
-    """Instances as a layer sees them.
+    """Embedded instances of a mini-batch.
 
     Attributes
     ----------
     V : ndarray of float of shape (n, dim)
-        What their scores are linear in.
+        The embeddings, in which scores are linear.
     entries : Entries or None
-        Their features, of a hidden layer those that are not left out.
+        Features that were not dropped, of a hidden layer.
     """
 
     V: np.ndarray
     entries: Entries | None
 
     def part(self, first: int, last: int) -> "EmbeddedRows":
-        """Return some of the instances."""
+        """Return a range of the instances."""
         entries = None if self.entries is None else self.entries.part(first, last)
         return EmbeddedRows(self.V[first:last], entries)
 
 
 class IdentityLayer:
-    """The instances themselves, of a sparse X some at a time as dense rows.
+    """No hidden layer: the embeddings are the instances, as dense rows.
 
     Parameters
     ----------
     X : CsrRows or DenseRows of shape (n, dim)
-
-    Attributes
-    ----------
-    moving : tuple of MovingRows
-        What takes steps: nothing.
     """
 
     moving: tuple[MovingRows, ...] = ()
@@ -48,44 +43,42 @@ class IdentityLayer:
         self._X = X
 
     def begin_pass(self, rng: np.random.Generator) -> None:
-        """Nothing is drawn."""
+        """Do nothing."""
 
     def forward(self, rows: np.ndarray) -> np.ndarray:
-        """Return what the scores of some instances are linear in, (len(rows), dim)."""
+        """Return the embeddings of some rows, without dropout."""
         return self._X.take(rows).to_dense().values + 0  # no zeros are negative
 
     def visit(self, rows: np.ndarray) -> EmbeddedRows:
-        """Return some instances as they are seen in training."""
+        """Return the embeddings of some rows, with dropout."""
         return EmbeddedRows(self.forward(rows), None)
 
     def again(self, visit: EmbeddedRows) -> EmbeddedRows:
-        """Return the same."""
+        """Return the visit."""
         return visit
 
     def backward(self, visit: EmbeddedRows, gradient: np.ndarray, rate: float) -> None:
-        """Nothing learns."""
+        """Do nothing."""
 
 
 class HiddenLayer:
-    """Sums of the trained vectors of the features of sparse instances.
+    """Sums of trained feature vectors, weighted by the entries of sparse instances.
 
-    Label and feature vectors can drive each other up without end. A step along the gradient by a
-    sum moves that sum by the squared norm of the instance times as much: where this is above 1, it
-    is divided out [1]_. And the gradient is cut at norm 1 [2]_. The intercepts of labels have no
-    part in either: they are beside the sums, bounded by themselves.
+    Two things keep label and feature vectors from growing without bound: steps are divided by the
+    squared norm of the instance where it is above 1 [1]_, and gradients are clipped at norm 1 [2]_.
 
     Parameters
     ----------
     X : CsrRows of shape (n, n_features)
     vectors : MovingRows of shape (n_features, dim)
     dropout : float
-        The share of the features of an instance that are left out at each visit, at random [3]_.
-        The others count so much more that the sum is the same on average.
+        Fraction of the features of an instance dropped at random at each visit [3]_. The others
+        are scaled up, so that the sum is the same on average.
 
     Attributes
     ----------
     moving : tuple of MovingRows
-        What takes steps: the vectors.
+        The vectors, which take steps.
 
     References
     ----------
@@ -104,30 +97,30 @@ class HiddenLayer:
 
     def with_vectors(self, vectors: np.ndarray) -> "HiddenLayer":
         """Return a layer over the same instances with other vectors, and without dropout."""
-        return HiddenLayer(self._X, MovingRows(vectors, None))
+        return HiddenLayer(self._X, MovingRows(vectors))
 
     def begin_pass(self, rng: np.random.Generator) -> None:
-        """Draw what is left out from here on."""
+        """Set the generator of the dropout."""
         self._rng = rng
 
     def forward(self, rows: np.ndarray) -> np.ndarray:
-        """Return what the scores of some instances are linear in, (len(rows), dim)."""
+        """Return the embeddings of some rows, without dropout."""
         return self.vectors.sums(self._entries(rows))
 
     def visit(self, rows: np.ndarray) -> EmbeddedRows:
-        """Return some instances as they are seen in training."""
+        """Return the embeddings of some rows, with dropout."""
         entries = self._entries(rows)
         if self._dropout > 0.0:
-            entries = self._thinned(entries)
+            entries = self._with_dropout(entries)
         return EmbeddedRows(self.vectors.sums(entries), entries)
 
     def again(self, visit: EmbeddedRows) -> EmbeddedRows:
-        """Return a visit with the vectors as they stand now."""
+        """Return the visit with embeddings by the current vectors, and the same dropout."""
         assert visit.entries is not None
         return EmbeddedRows(self.vectors.sums(visit.entries), visit.entries)
 
     def backward(self, visit: EmbeddedRows, gradient: np.ndarray, rate: float) -> None:
-        """Take a step with the gradient by the V of a visit, (n, dim)."""
+        """Take a step, given the gradient with respect to the embeddings, (n, dim)."""
         assert visit.entries is not None
         starts, counts, _, values = visit.entries
         squares = squared_norms(starts, counts, read_only(values))
@@ -140,8 +133,8 @@ class HiddenLayer:
         starts = self._X.indptr[rows]
         return Entries(starts, self._X.indptr[rows + 1] - starts, self._X.indices, self._X.data)
 
-    def _thinned(self, entries: Entries) -> Entries:
-        """Leave some entries out, and scale the others."""
+    def _with_dropout(self, entries: Entries) -> Entries:
+        """Drop some entries at random, and scale the others."""
         starts, counts, ids, values = entries
         at, bounds = entry_places(starts, counts)
         is_kept = self._rng.random(len(at), np.float32) >= self._dropout

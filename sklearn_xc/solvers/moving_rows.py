@@ -1,4 +1,4 @@
-"""A matrix of which a few rows take a step at a time."""
+"""Matrices of which a few rows take a gradient step at a time."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from sklearn_xc._data import read_only
 from sklearn_xc.kernels.steps.proxy_moves import move_proxies, write_squares
 from sklearn_xc.kernels.steps.row_moves import add_rows, group_entries, move_rows
 
-#: Rows are multiplied by their scale when it has come down to this: steps are divided by it.
+#: The scale is multiplied into the values when it has fallen below this: steps divide by it.
 _LEAST_SCALE = 1e-3
 
 
@@ -18,9 +18,9 @@ class Entries(NamedTuple):
     Attributes
     ----------
     starts, counts : ndarray of int64 of shape (n,)
-        Where those of each row begin, and how many there are.
+        Where the entries of each row begin, and how many there are.
     ids : ndarray of int32
-        Their columns.
+        Columns.
     values : ndarray of float
     """
 
@@ -30,68 +30,53 @@ class Entries(NamedTuple):
     values: np.ndarray
 
     def part(self, first: int, last: int) -> "Entries":
-        """Return some of the rows."""
+        """Return a range of the rows."""
         return self._replace(starts=self.starts[first:last], counts=self.counts[first:last])
 
 
 def entry_places(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return where entries of rows are that begin there, and where those of each row end up."""
+    """Return the places of all entries of some rows, and the row pointers of the selection."""
     bounds = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=bounds[1:])
     return np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], counts), bounds
 
 
-class MovingRows:
-    """A matrix of which a few rows take a step at a time, while all of them may shrink.
+def with_intercepts(vectors: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
+    """Return vectors with intercepts in a last column."""
+    rows = np.empty((len(vectors), vectors.shape[1] + 1), vectors.dtype)
+    rows[:, :-1], rows[:, -1] = vectors, intercepts
+    return rows
 
-    The matrix is ``scale * values``: to shrink is one multiplication.
+
+class MovingRows:
+    """The matrix ``scale * values``: some rows take a step at a time, all may shrink.
 
     Parameters
     ----------
     values : ndarray of float of shape (n_rows, dim)
         Changed in place.
-    squares : ndarray of float of shape (n_rows, dim) or None
-        Sums of squared gradients, by whose roots steps are divided (Adagrad [1]_); changed in
-        place. None is for plain steps.
-    scale : float
-        See above.
     intercept_rate : float or None
-        None, unless the last column is an intercept: it takes steps for an instance's 1, at this
-        share of the rate of the others, and neither shrinks nor is scaled.
+        If not None, the last column is an intercept. It takes steps at this fraction of the rate
+        of the other columns, and neither shrinks nor is scaled.
 
     Attributes
     ----------
     vectors : ndarray of float
         A view of the values, without the intercept.
-
-    References
-    ----------
-    .. [1] J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods for online learning and
-       stochastic optimization", JMLR 12, 2011.
     """
 
-    def __init__(
-        self,
-        values: np.ndarray,
-        squares: np.ndarray | None,
-        scale: float = 1.0,
-        intercept_rate: float | None = None,
-    ) -> None:
-        self.values, self.scale, self._intercept_rate = values, scale, intercept_rate
+    def __init__(self, values: np.ndarray, intercept_rate: float | None = None) -> None:
+        self.values, self.scale, self._intercept_rate = values, 1.0, intercept_rate
         self.vectors = values if intercept_rate is None else values[:, :-1]
-        self._squares = np.empty((0, 0), values.dtype) if squares is None else squares
         self._slots = np.full(len(values), -1, np.int32)
 
     def scaled(self, V: np.ndarray) -> np.ndarray:
-        """Return queries: their inner products with the values are the scores of the rows.
+        """Return queries whose inner products with the values are the scores of the rows.
 
-        That is V times the scale, and beside it a 1 for an intercept.
+        They are V times the scale, with a 1 appended for an intercept.
         """
         if self._intercept_rate is not None:
-            queries = np.empty((len(V), self.values.shape[1]), V.dtype)
-            np.multiply(V, V.dtype.type(self.scale), out=queries[:, :-1])
-            queries[:, -1] = 1
-            return queries
+            return with_intercepts(V * V.dtype.type(self.scale), np.ones(len(V), V.dtype))
         return V if self.scale == 1.0 else V * V.dtype.type(self.scale)
 
     def shrink(self, by: float) -> None:
@@ -101,7 +86,7 @@ class MovingRows:
             self.apply_scale()
 
     def apply_scale(self) -> None:
-        """Multiply the values by the scale, which rises to 1."""
+        """Multiply the scale into the values."""
         if self.scale != 1.0:
             self.vectors *= self.values.dtype.type(self.scale)
             self.scale = 1.0
@@ -114,21 +99,21 @@ class MovingRows:
         return out * out.dtype.type(self.scale) if self.scale != 1.0 else np.ascontiguousarray(out)
 
     def step(self, entries: Entries, V: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
-        """Take a step with the gradients ``sum_i entries_ik V_i``, and return what moved how far.
+        """Take a step along the gradients ``sum_i entries_ik V_i`` of rows k.
 
         Parameters
         ----------
         entries : Entries
-            n rows, with columns that are rows of this matrix.
+            n rows, whose columns are rows of this matrix.
         V : ndarray of float of shape (n, dim)
         rate : float
 
         Returns
         -------
         rows : ndarray of int32 of shape (m,)
-            Distinct.
+            The rows that moved, distinct.
         lengths : ndarray of float of shape (m,)
-            Of the moves of their values.
+            How far their values moved.
         """
         n_entries = int(entries.counts.sum())
         rows = np.empty(min(n_entries, len(self.values)), np.int32)
@@ -141,32 +126,29 @@ class MovingRows:
         return rows[:n], lengths
 
     def _move(
-        self, groups: tuple[np.ndarray, ...], values: np.ndarray, V: np.ndarray, rate: float,
+        self,
+        groups: tuple[np.ndarray, ...],
+        values: np.ndarray,
+        V: np.ndarray,
+        rate: float,
         lengths: np.ndarray,
-    ) -> None:  # fmt: skip
-        """Take the step of ``step``, with entries grouped by row."""
+    ) -> None:
+        """Take the step of ``step``, given the entries grouped by row."""
         number = self.values.dtype.type
         rates = number(rate / self.scale), number(rate * (self._intercept_rate or 0.0))
-        move_rows(self.values, *groups, values, V, *rates, self._squares, lengths)
+        move_rows(self.values, *groups, values, V, *rates, lengths)
 
 
 class MovingProxies(MovingRows):
-    """Proxies [1]_, points of which a few take a step at a time, as rows that score by distance.
+    """Proxies [1]_, points that take steps, as rows whose inner products rank by distance.
 
-    The row of a proxy y is ``(2 y, -||y||^2)``, and its inner product with ``(v, 1)`` is ``||v||^2
-    - ||v - y||^2``: where the largest inner products are, the nearest proxies are. So what searches
-    and scores rows with an intercept does so with proxies. What differs is the step, along the
-    gradient by y. A step of plain gradients is damped where they are large, see ``move_proxies``.
+    The row of a proxy y is ``(2 y, -||y||^2)``: its inner product with ``(v, 1)`` is ``||v||^2 -
+    ||v - y||^2``. Steps follow the gradient with respect to y; see ``move_proxies``.
 
     Parameters
     ----------
-    values : ndarray of float of shape (n_rows, dim + 1)
-        Twice the proxies, and their negative squared norms, both divided by the scale: the latter
-        twice. Changed in place.
-    squares : ndarray of float of shape (n_rows, dim + 1) or None
-        As in `MovingRows`; the last column stays as it is.
-    scale : float
-        What proxies are to be multiplied by.
+    vectors : ndarray of float of shape (n_rows, dim)
+        Twice the proxies.
 
     References
     ----------
@@ -174,42 +156,36 @@ class MovingProxies(MovingRows):
        metric learning using proxies", ICCV 2017.
     """
 
-    def __init__(self, values: np.ndarray, squares: np.ndarray | None, scale: float = 1.0) -> None:
-        super().__init__(values, squares, scale, intercept_rate=0.0)
-
-    @staticmethod
-    def rows_of(proxies: np.ndarray) -> np.ndarray:
-        """Return the rows of some proxies, (n_rows, dim), which have a further column."""
-        values = np.empty((len(proxies), proxies.shape[1] + 1), proxies.dtype)
-        np.multiply(proxies, 2, out=values[:, :-1])
+    def __init__(self, vectors: np.ndarray) -> None:
+        values = with_intercepts(vectors, np.zeros(len(vectors)))
         write_squares(values)
-        return values
+        super().__init__(values, intercept_rate=0.0)
 
     @staticmethod
     def offsets_of(vectors: np.ndarray) -> np.ndarray:
-        """Return ``-||y||^2`` of proxies, given ``2 y``, (n_rows, dim)."""
+        """Return ``-||y||^2`` of proxies, given ``2 y``."""
         squares = np.einsum("kj,kj->k", vectors, vectors, dtype=np.float64)
         return (-0.25 * squares).astype(vectors.dtype)
 
     def scaled(self, V: np.ndarray) -> np.ndarray:
-        """Return queries: their inner products with the values are ``||v||^2 - ||v - y||^2``.
-
-        That is V times the scale, and beside it the square of the scale.
-        """
+        """Return queries whose inner products with the values are ``||v||^2 - ||v - y||^2``."""
         queries = super().scaled(V)
         queries[:, -1] = self.scale**2
         return queries
 
     def apply_scale(self) -> None:
-        """Multiply the proxies by the scale, which rises to 1."""
+        """Multiply the scale into the proxies."""
         if self.scale != 1.0:
             super().apply_scale()
             write_squares(self.values)
 
     def _move(
-        self, groups: tuple[np.ndarray, ...], values: np.ndarray, V: np.ndarray, rate: float,
+        self,
+        groups: tuple[np.ndarray, ...],
+        values: np.ndarray,
+        V: np.ndarray,
+        rate: float,
         lengths: np.ndarray,
-    ) -> None:  # fmt: skip
+    ) -> None:
         number = self.values.dtype.type
-        how = number(rate), number(self.scale)
-        move_proxies(self.values, *groups, values, V, *how, self._squares, lengths)
+        move_proxies(self.values, *groups, values, V, number(rate), number(self.scale), lengths)

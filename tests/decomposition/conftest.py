@@ -5,12 +5,8 @@ import pytest
 from scipy.special import log_softmax
 
 from sklearn_xc import DecompMIPSClassifier
-
-
-def _make(loss="margin", **parameters):
-    own = {"gradient": "exact", "embedding_dim": 6, "learning_rate": 1.0, "max_iter": 3,
-           "dropout": 0.0, "alpha": 0.0, "random_state": 0}  # fmt: skip
-    return DecompMIPSClassifier(loss, **{**own, **parameters})
+from sklearn_xc.decomposition import training
+from sklearn_xc.solvers import averaging
 
 
 def _margin(z, n_positive, mu):
@@ -70,11 +66,33 @@ def _slow_loss(loss, scores, own, mu):
     return value, out
 
 
+def _make(loss="margin", sampled_epochs=0.2, average=True, **parameters):
+    training._SAMPLED_EPOCHS, averaging._POWER = sampled_epochs, 4 if average else np.inf
+    own = {
+        "gradient": "exact",
+        "embedding_dim": 6,
+        "learning_rate": 1.0,
+        "max_iter": 3,
+        "dropout": 0.0,
+        "random_state": 0,
+    }
+    return DecompMIPSClassifier(loss, **{**own, **parameters})
+
+
+@pytest.fixture(autouse=True)
+def _constants():
+    """Restore what ``make`` has set."""
+    before = training._SAMPLED_EPOCHS, averaging._POWER
+    yield
+    training._SAMPLED_EPOCHS, averaging._POWER = before
+
+
 @pytest.fixture(scope="session")
 def make():
     """Return a function that makes an estimator: exact gradients, few epochs, a hidden layer of 6.
 
-    The width of the hidden layer is also the one parameter in which dense and sparse X differ.
+    Two constants of training can be given as well, and hold until the next estimator is made:
+    `sampled_epochs`, and ``average=False`` for the weights of the last step.
     """
     return _make
 

@@ -33,21 +33,6 @@ def test_answers_have_all_features(make, xy):
     np.testing.assert_allclose(model.embed(X), X @ model.feature_embedding_, atol=1e-13)
 
 
-def test_each_epoch_leaves_out_others(make, xy):
-    """Else two epochs at a rate that is never halved would be one with the rate doubled."""
-    X, Y = xy
-    seen = []
-    for dropout in (0.0, 0.5):
-        model = make(
-            dropout=dropout, learning_rate=1e-9, max_iter=1, decay=1.0, average=False,
-            warm_start=True, batch_size=200,
-        )  # fmt: skip
-        first = model.fit(X, Y).coef_.copy()
-        seen.append(np.abs(model.fit(X, Y).coef_ - 2 * first).max() / np.abs(first).max())
-    assert seen[0] < 1e-3
-    assert seen[1] > 0.1
-
-
 def test_new_instances_gain(make, texts):
     """With as good a fit to the training instances."""
     X, y, X_new, y_new = texts

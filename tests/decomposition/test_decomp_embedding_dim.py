@@ -1,16 +1,11 @@
 """Whether there is a hidden layer: by what is in X, never by its container."""
 
-import itertools
-
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-
-from sklearn_xc.decomposition import _model, fitting, start
-from sklearn_xc.solvers.layers import HiddenLayer
 
 PROMISED = (
     "coef_", "intercept_", "feature_embedding_", "threshold_", "index_recall_", "label_counts_",
@@ -74,26 +69,6 @@ def test_the_same_data_give_the_same_bytes(gradient, embedding_dim, share, seed,
     assert (model.feature_embedding_ is None) == (model.embedding_dim_ == 0)
 
 
-@pytest.mark.parametrize("metric", ["inner_product", "mahalanobis"])
-def test_no_sum_reads_a_stored_zero(metric, make, monkeypatch):
-    """Without fused instructions, as on some processors, it would round otherwise."""
-    read = []
-
-    class Layer(HiddenLayer):
-        def __init__(self, X, *further):
-            read.append(X.data)
-            super().__init__(X, *further)
-
-    for module in (_model, fitting, start):
-        monkeypatch.setattr(module, "HiddenLayer", Layer)
-    x = sp.csr_array(stored(with_share(20, 10, 60), np.random.default_rng(0)))
-    assert not x.data.all()
-    model = make(embedding_dim=5, metric=metric).fit(x, np.arange(20))
-    model.embed(x)
-    assert len(read) >= 2
-    assert all(values.all() for values in read)
-
-
 @pytest.mark.parametrize(("n_nonzero", "expected"), [(79, 100), (80, 0)])
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_array])
 def test_a_fifth(container, n_nonzero, expected, make):
@@ -130,36 +105,3 @@ def test_feature_vectors_start_with_a_norm_of_0_3_on_average(dim, make):
     model = make(embedding_dim=dim, max_iter=1, learning_rate=1e-12).fit(X, y)
     norms = np.linalg.norm(model.feature_embedding_, axis=1)
     assert np.sqrt(np.mean(norms**2)) == pytest.approx(0.3, rel=0.06)
-
-
-def test_later_calls_keep_it(make):
-    dense, sparse = with_share(20, 20, 300), with_share(20, 20, 30)
-    y = np.arange(20) % 3
-    for first, then, expected in ((dense, sparse, 0), (sparse, dense, 100)):
-        model = make(embedding_dim="auto", warm_start=True).fit(first, y)
-        assert model.partial_fit(then, y).embedding_dim_ == expected
-        assert model.fit(then, y).embedding_dim_ == expected
-        assert model.coef_.shape[1] == expected or 20
-        assert model.set_params(warm_start=False).fit(then, y).embedding_dim_ == 100 - expected
-
-
-def test_it_is_announced(make, capsys):
-    y = np.arange(20)
-    for (n, parameters), method in itertools.product(
-        ((30, {}), (300, {}), (30, {"embedding_dim": None}), (300, {"embedding_dim": 7})),
-        ("fit", "partial_fit"),
-    ):
-        model = make(verbose=1, **{"embedding_dim": "auto", **parameters})
-        getattr(model, method)(with_share(20, 20, n), y)
-        line = capsys.readouterr().out.splitlines()[0]
-        layer = (
-            f"a hidden layer of {model.embedding_dim_}"
-            if model.embedding_dim_
-            else "no hidden layer"
-        )
-        how = f"embedding_dim={parameters.get('embedding_dim', 'auto')!r}"
-        if not parameters:
-            how += f", and {n / 4:.1f}% of the entries of X are not 0"
-        assert line == f"[DecompMIPSClassifier] {layer}: {how}"
-    model.partial_fit(with_share(20, 20, n), y)
-    assert "hidden" not in capsys.readouterr().out

@@ -1,7 +1,5 @@
 """A hidden layer that starts from given vectors of its features."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -155,36 +153,6 @@ def test_parameters_that_do_not_fit(make, data, vectors, parameters, message):
         make(embedding_init=vectors, **parameters).fit(*data)
 
 
-def test_a_dense_matrix_has_a_layer_then(make, vectors):
-    rng = np.random.default_rng(0)
-    X, y = rng.random((60, D)), rng.integers(0, 3, 60)
-    model = make(embedding_dim="auto", embedding_init=vectors, metric="euclidean").fit(X, y)
-    assert model.embedding_dim_ == DIM
-    assert make(embedding_dim="auto").fit(X, y).embedding_dim_ == 0
-
-
-def test_the_same_bytes(make, data, vectors, skip_gram):
-    def model(**parameters):
-        return make(embedding_init=vectors, gradient="sampled", dropout=0.2, **parameters)
-
-    expected = model(n_jobs=1).fit(*data)
-    before = vectors.copy()
-    for other in (model(n_jobs=2), clone(expected), pickle.loads(pickle.dumps(expected))):
-        assert other.fit(*data).coef_.tobytes() == expected.coef_.tobytes()
-    np.testing.assert_array_equal(vectors, before)
-
-
-def test_training_that_goes_on_has_no_use_for_it(make, data, vectors):
-    expected = make(embedding_init=vectors).partial_fit(*data)
-    model = pickle.loads(pickle.dumps(expected))
-    expected.partial_fit(*data)
-    model.set_params(embedding_init=None).partial_fit(*data)
-    assert model.coef_.tobytes() == expected.coef_.tobytes()
-    model.set_params(embedding_init=-vectors, warm_start=True).fit(*data)
-    expected.set_params(warm_start=True).fit(*data)
-    assert model.coef_.tobytes() == expected.coef_.tobytes()
-
-
 @pytest.mark.parametrize("kind", ["array", "pair"])
 def test_searches_and_saved_models(make, data, vectors, skip_gram, kind, tmp_path):
     X, y = data
@@ -201,34 +169,7 @@ def test_searches_and_saved_models(make, data, vectors, skip_gram, kind, tmp_pat
     assert clone(loaded).fit(frame, y).coef_.tobytes() == best.coef_.tobytes()
 
 
-def test_vectors_are_saved_beside(make, data, skip_gram, tmp_path):
-    frame = pd.DataFrame(data[0].toarray(), columns=WORDS)
-    model = make(embedding_init=skip_gram).fit(frame, data[1])
-    model.save(tmp_path)
-    loaded = sklearn_xc.load(tmp_path)
-    assert loaded.fit(frame, data[1]).coef_.tobytes() == model.coef_.tobytes()
-    with pytest.raises(ValueError, match="must be fitted"):
-        clone(model).fit(frame, data[1])
-
-
 def test_memory_is_counted(data, vectors):
     model = DecompMIPSClassifier(embedding_init=np.tile(vectors, 2000), max_memory="6MB")
     with pytest.raises(MemoryBudgetError, match="30 features x 12000"):
         model.fit(*data)
-
-
-def test_it_helps_where_words_of_the_test_were_not_trained_on(make):
-    """Each class has ten words that mean it; training shows three of them, a test the others."""
-    rng, n_classes = np.random.default_rng(0), 8
-    meaning = rng.normal(size=(n_classes, DIM))
-    V = np.repeat(meaning, 10, axis=0) + 0.1 * rng.normal(size=(10 * n_classes, DIM))
-
-    def rows(y, first, last):
-        columns = 10 * y[:, None] + rng.integers(first, last, (len(y), 3))
-        at = np.repeat(np.arange(len(y)), 3)
-        return sp.csr_array((np.ones(3 * len(y)), (at, columns.ravel())), (len(y), len(V)))
-
-    y, y_test = rng.integers(0, n_classes, 200), rng.integers(0, n_classes, 100)
-    X, X_test = rows(y, 0, 3), rows(y_test, 3, 10)
-    assert make(embedding_dim=DIM).fit(X, y).score(X_test, y_test) < 0.3
-    assert make(embedding_init=V).fit(X, y).score(X_test, y_test) > 0.7

@@ -1,17 +1,10 @@
 """Intercepts: what an instance without features gets, and what dense instances need."""
 
-import pickle
-import re
-
-import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
-from sklearn_xc._blank_rows import LabelFrequencies
-from sklearn_xc.decomposition import course as courses
-from sklearn_xc.decomposition._intercept import first_intercepts, log_odds_of_blank
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.gradients import MessagePassing
 
@@ -191,55 +184,11 @@ class TestInstancesWithoutFeatures:
             np.testing.assert_allclose(scores, expected, atol=1e-12)
         np.testing.assert_allclose(model.intercept_, again.intercept_, atol=1e-12)
 
-    @pytest.mark.parametrize("kind", ["sparse", "dense"])
-    def test_further_instances_count_too(self, kind, make):
-        X, Y = texts(12)
-        X = of_kind(X, kind)
-        seen = ~Y[:, 9:].any(axis=1)
-        first, later = np.flatnonzero(seen)[:200], np.flatnonzero(~seen)
-        model = make().partial_fit(X[first], Y[first])
-        counts, total = Y[first].sum(axis=0), 200
-        assert (counts[9:] == 0).all()
-        assert (model.intercept_ != 0).all() == (kind == "dense")
-        for _ in range(3):
-            for exact in (True, False):
-                found, scores = model.predict_topk(np.zeros((1, 80)), 12, exact=exact)
-                np.testing.assert_array_equal(found[0], by_frequency(counts))
-                expected = (log_odds(counts, total) + model.threshold_)[found]
-                trained = counts[found] > 0
-                np.testing.assert_allclose(scores[trained], expected[trained], rtol=1e-10)
-            model = pickle.loads(pickle.dumps(model)).partial_fit(X[later], Y[later])
-            counts, total = counts + Y[later].sum(axis=0), total + len(later)
-            np.testing.assert_array_equal(model.label_counts_, counts)
-
     def test_a_warm_start_has_the_frequencies_of_its_own_instances(self, make):
         X, Y = texts(12)
         model = make(warm_start=True).fit(X[:300], Y[:300]).fit(X[300:], Y[300:])
         scores = model.decision_function(np.zeros((1, 80)))[0] - model.threshold_
         np.testing.assert_allclose(scores, log_odds(Y[300:].sum(axis=0), 300), rtol=1e-10)
-
-    def test_words_decide_where_there_are_some(self, make):
-        """A label of one instance wins against the most frequent one by its own word alone."""
-        X = sp.csr_array(np.eye(31)[[*[0] * 30, 1]])
-        y = np.repeat([0, 1], [30, 1])
-        model = make(embedding_dim="auto", max_iter=20, decay=0.94).fit(X, y)
-        assert model.predict(X[[0, 30]]).tolist() == [0, 1]
-        assert model.predict(X[[0]] * 0).tolist() == [0]
-
-    def test_scores_far_from_the_threshold_keep_the_order(self, make):
-        X, Y = texts(12)
-        model = make().fit(X.astype(np.float32), sp.csr_array(Y))
-        model.threshold_ = 1e9
-        labels, _ = model.predict_topk(sp.csr_array((1, 80)), 12)
-        np.testing.assert_array_equal(labels[0], by_frequency(Y.sum(axis=0)))
-
-    def test_very_different_weights(self):
-        counts = np.array([1e300, 1e-300, 0.0, 5e-324])
-        frequencies = LabelFrequencies(counts, 1e300, np.zeros(4), 0.0)
-        for function in (log_odds_of_blank, first_intercepts):
-            found = function(frequencies, np.float64)
-            assert np.isfinite(found).all()
-            assert found[0] > found[1] >= found[3] >= found[2]
 
 
 class TestScores:
@@ -274,13 +223,6 @@ class TestScores:
         expected = np.take_along_axis(X @ model.coef_.T + model.intercept_, labels, axis=1)
         np.testing.assert_allclose(scores, expected, atol=1e-12)
 
-    def test_the_index_belongs_to_the_intercepts(self, make):
-        X, y = dense()
-        model = make(embedding_dim=None, gradient="mips", n_candidates=1).fit(X, y)
-        model.predict_topk(X, 1, exact=False)
-        model.intercept_ = np.where(np.arange(6) == 4, 1e3, 0.0)
-        assert (model.predict_topk(X, 1, exact=False)[0] == 4).all()
-
 
 class TestDenseInstances:
     @pytest.mark.parametrize("loss", ["margin", "softmax"])
@@ -301,66 +243,6 @@ class TestDenseInstances:
         np.testing.assert_allclose(start.intercept_, expected, rtol=1e-12)
         model = make(embedding_dim=embedding_dim).fit(container(X), y)
         assert np.abs(model.intercept_ - expected).min() > 0.01
-
-    def test_dropout_does_not_drop_them(self, make):
-        """Where nearly all features are left out, intercepts are all that can be learnt."""
-        X, y = dense()
-        y = np.minimum(y, 2)
-        own = {"embedding_dim": 5, "dropout": 0.9999, "loss": "softmax", "learning_rate": 0.01}
-        model = make(max_iter=30, **own).fit(X, y)
-        expected = np.log(np.bincount(y) / len(y))
-        found = model.intercept_ - model.intercept_.mean()
-        np.testing.assert_allclose(found, expected - expected.mean(), atol=0.3)
-        assert np.ptp(found) > 0.8
-
-    @pytest.mark.parametrize("average", [True, False])
-    @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
-    @pytest.mark.parametrize("alpha", [0.0, 500.0])
-    def test_training_goes_on_with_them(self, alpha, optimizer, average, way, make, tmp_path):
-        """In passes of their own, after a warm start, and from a file."""
-        X, y = dense()
-        own = {"average": average, "optimizer": optimizer, "alpha": alpha, "embedding_dim": None,
-               "n_candidates": 3, "sampled_epochs": 0.5, "learning_rate": 0.1, **way}  # fmt: skip
-        whole = make(max_iter=3, **own).fit(X, y)
-        parts, stored = make(**own), make(**own)
-        warm = make(max_iter=1, warm_start=True, **own)
-        for number in range(3):
-            parts.partial_fit(X, y)
-            if way["gradient"] == "sampled":  # no index is lost
-                warm.fit(X, y)
-                stored.partial_fit(X, y)
-                joblib.dump(stored, tmp_path / f"{number}.joblib")
-                stored = joblib.load(tmp_path / f"{number}.joblib", mmap_mode="r")
-        others = [parts, warm, stored] if way["gradient"] == "sampled" else [parts]
-        for model in others:
-            np.testing.assert_array_equal(model.coef_, whole.coef_)
-            np.testing.assert_array_equal(model.intercept_, whole.intercept_)
-
-    def test_averages_left_out_and_taken_up_again(self, make):
-        X, y = dense()
-        own = {"embedding_dim": None, "alpha": 5.0, "max_iter": 2, "warm_start": True}
-        model, last = make(**own).fit(X, y), make(average=False, **own).fit(X, y)
-        assert (model.intercept_ != last.intercept_).all()
-        model.set_params(average=False).fit(X, y)
-        last.fit(X, y)
-        np.testing.assert_allclose(model.intercept_, last.intercept_, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(model.coef_, last.coef_, rtol=1e-9, atol=1e-12)
-        before = model.intercept_.copy()
-        model.set_params(average=True, max_iter=1).fit(X, y)
-        last.set_params(max_iter=1).fit(X, y)
-        far, near = (np.linalg.norm(b - last.intercept_) for b in (before, model.intercept_))
-        assert 0.1 * far < near < 0.9 * far
-
-    def test_classes_that_come_later(self, make):
-        X, y = dense()
-        early = y < 4
-        model = make(embedding_dim=None, learning_rate=0.3)
-        model.partial_fit(X[early], y[early], np.arange(6))
-        assert np.isfinite(model.intercept_).all()
-        for _ in range(60):
-            model.partial_fit(X, y)
-        assert model.score(X, y) > 0.8
-        assert set(model.predict(X)) == set(range(6))
 
     def test_without(self, make):
         X, y = dense()
@@ -395,70 +277,3 @@ class TestDenseInstances:
         lowest = all_scores[:, :6].min(axis=1, keepdims=True)
         np.testing.assert_allclose(all_scores[:, 6:], np.repeat(lowest - 1, 3, axis=1))
         assert not model.predict(rows)[:, 6:].any()
-
-    def test_what_overflows(self, make):
-        """A bounded gradient, of a mini-batch of 1: only an intercept goes beyond float32."""
-        X = np.full((40, 3), 1e-30, np.float32)
-        model = make("triplet", embedding_dim=None, learning_rate=3e37, batch_size=1, average=False)
-        with pytest.raises(ValueError, match=r"training diverged at learning_rate=3e\+37"):
-            model.fit(X, np.arange(40))
-
-    @pytest.mark.parametrize("average", [True, False])
-    def test_what_overflows_in_the_last_step(self, average, make):
-        X = np.linspace(1e-30, 2e-30, 10, dtype=np.float32).reshape(5, 2)
-        own = {"embedding_dim": None, "learning_rate": 2e38, "batch_size": 5, "max_iter": 1}
-        model = make("triplet", average=average, **own)
-        with pytest.raises(ValueError, match=r"training diverged at learning_rate=2e\+38"):
-            model.fit(X, [0, 0, 0, 0, 1])
-
-
-class TestParameter:
-    def test_it_belongs_to_the_weights(self, make):
-        X, y = dense()
-        for before in (True, False):
-            model = make(embedding_dim=None, fit_intercept=before, warm_start=True).fit(X, y)
-            model.set_params(fit_intercept=not before)
-            message = f"fit_intercept={not before} does not go with .* with fit_intercept={before}"
-            for call in (model.fit, model.partial_fit):
-                with pytest.raises(ValueError, match=message):
-                    call(X, y)
-
-    @pytest.mark.parametrize("value", [None, "yes", 1.0])
-    def test_other_values(self, value, make):
-        with pytest.raises(ValueError, match=r"'fit_intercept' parameter .* must be"):
-            make(fit_intercept=value).fit(*dense())
-
-    def test_memory(self, make):
-        X, y = dense()
-
-        def needed(**parameters):
-            with pytest.raises(MemoryError) as refused:
-                make(embedding_dim=None, max_memory=1, **parameters).fit(X, y)
-            return float(re.search(r"([\d.]+) KiB are needed", str(refused.value))[1]), refused
-
-        (with_them, refused), (without, _) = needed(), needed(fit_intercept=False)
-        assert refused.match(r".*the weights, 6 labels x 5 x 8 bytes, as much again for their av")
-        assert with_them > without
-        make(embedding_dim=None, max_memory=f"{with_them + 0.1} KiB").fit(X, y)
-
-    def test_pickles(self, make):
-        X, y = dense()
-        for average in (True, False):
-            model = make(embedding_dim=None, average=average).fit(X, y)
-            again = pickle.loads(pickle.dumps(model))
-            np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-
-
-@pytest.mark.parametrize("together", [1, 7, 2**20])
-@pytest.mark.parametrize("shape", [(1, 2), (5, 2), (23, 9)])
-def test_columns_are_parted_in_place(shape, together, monkeypatch):
-    monkeypatch.setattr(courses, "_TOGETHER", together)
-    rng = np.random.default_rng(0)
-    vectors, intercepts = rng.normal(size=(shape[0], shape[1] - 1)), rng.normal(size=shape[0])
-    rows = courses.with_intercepts(vectors, intercepts)
-    assert rows.shape == shape
-    found = courses.without_intercepts(rows)
-    np.testing.assert_array_equal(found[0], vectors)
-    np.testing.assert_array_equal(found[1], intercepts)
-    assert np.shares_memory(found[0], rows)
-    assert found[0].flags.c_contiguous

@@ -63,14 +63,14 @@ def test_instances_are_embedded_some_at_a_time(method, embedding_dim, make, xy, 
             return np.concatenate(model.predict_topk(X.toarray(), 4, exact=False), axis=1)
         return np.hstack([getattr(model, method)(X.toarray())])
 
-    expected, rows, plain = ask(), [], _model.HiddenLayerModel._embed
+    expected, rows, plain = ask(), [], _model.HiddenLayerModel._embedded
 
     def embed(self, X):
         rows.append(X.shape[0])
         return plain(self, X)
 
     monkeypatch.setattr(_model, "_TOGETHER", 32 * model.coef_.shape[1])
-    monkeypatch.setattr(_model.HiddenLayerModel, "_embed", embed)
+    monkeypatch.setattr(_model.HiddenLayerModel, "_embedded", embed)
     by_blas = method == "decision_function"
     np.testing.assert_allclose(ask(), expected, rtol=0, atol=1e-13 if by_blas else 0)
     assert rows == [32, 32, 32, 24]
@@ -81,7 +81,7 @@ def test_no_dense_copy_of_a_wide_sparse_x():
     rng = np.random.default_rng(0)
     X = sp.csr_array((np.ones(160), rng.integers(0, 10**6, 160), 2 * np.arange(81)), (80, 10**6))
     y = np.arange(80) % 2
-    parameters = {"embedding_dim": None, "average": False, "max_iter": 1, "gradient": "exact",
+    parameters = {"embedding_dim": None, "max_iter": 1, "gradient": "exact",
                   "batch_size": 1}  # fmt: skip
     model = DecompMIPSClassifier(random_state=0, **parameters)
     tracemalloc.start()

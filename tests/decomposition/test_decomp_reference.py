@@ -9,8 +9,6 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_xc.gradients import MessagePassing
-from sklearn_xc.gradients.exact import Exact
-from sklearn_xc.gradients.sampled import Sampled
 from sklearn_xc.losses import LABEL_SET_LOSSES, MaxMargin
 
 N, D, K, BATCH = 24, 8, 12, 5
@@ -55,21 +53,14 @@ class Twin:
     `b` is None, or what intercepts start from.
     """
 
-    def __init__(
-        self, slow_loss, loss, mu, E=None, b=None, *, rate, interval, adagrad=False, ridge=0.0
-    ):
+    def __init__(self, slow_loss, loss, mu, E=None, b=None, *, rate, interval, ridge=0.0):
         self.gradient_of = lambda scores, own: slow_loss(loss, scores, own, mu)
         self.E, self.W = E, np.zeros((K, D if E is None else E.shape[1]))
         self.b, self.is_trained = np.zeros(K) if b is None else b.copy(), b is not None
-        self.rate, self.interval, self.visits = rate, np.inf if adagrad else interval, 0
-        self.squares = {"W": np.zeros_like(self.W), "E": None if E is None else np.zeros_like(E),
-                        "b": np.zeros(K)}  # fmt: skip
-        self.adagrad, self.ridge = adagrad, ridge
+        self.rate, self.interval, self.visits = rate, interval, 0
+        self.ridge = ridge
 
     def move(self, name, gradient, rate):
-        if self.adagrad:
-            self.squares[name] += gradient**2
-            gradient = gradient / (np.sqrt(self.squares[name]) + 1e-10)
         setattr(self, name, getattr(self, name) - rate * gradient)
 
     def run(self, X, sets, order, weight):
@@ -183,50 +174,19 @@ class TestSteps:
         distance = np.linalg.norm(model.coef_ - twin.W)
         assert distance < 0.2 * np.linalg.norm(twin.W)
 
-    @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
-    def test_float32(self, optimizer, make, slow_loss, orders):
-        X, sets, y = make_data(dtype=np.float32)
-        model = fitted(make, X, y, "margin", "exact", optimizer=optimizer)
-        twin = Twin(slow_loss, "margin", 1.0, b=0.01 * log_frequencies(sets), rate=0.2,
-                    interval=float(N), adagrad=optimizer == "adagrad")  # fmt: skip
-        for order in orders:
-            twin.run(X.astype(float), sets, order, np.ones(N))
-        np.testing.assert_allclose(model.coef_, twin.W, atol=2e-5)
-        np.testing.assert_allclose(model.intercept_, twin.b, atol=2e-5)
-        assert model.intercept_.dtype == np.float32
-
-    @pytest.mark.parametrize("loss", LABEL_SET_LOSSES)
-    def test_adagrad(self, loss, make, slow_loss, orders):
-        X, sets, y = make_data()
-        E = start_of(make, X, y, 5)
-        orders.clear()
-        model = fitted(make, X, y, loss, "exact", 5, optimizer="adagrad")
-        b = 0.01 * log_frequencies(sets)
-        twin = Twin(slow_loss, loss, 1.0, E, b, rate=0.2, interval=float(N), adagrad=True)
-        losses = [twin.run(X, sets, order, np.ones(N)) for order in orders]
-        np.testing.assert_allclose(model.fit_report_["loss"], losses, rtol=1e-7)
-        np.testing.assert_allclose(model.coef_, twin.W, atol=1e-6)
-        np.testing.assert_allclose(model.feature_embedding_, twin.E, atol=1e-6)
-        np.testing.assert_allclose(model.intercept_, twin.b, atol=1e-6)
-        assert np.abs(twin.b - b).min() > 1e-3
-
-    @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
     @pytest.mark.parametrize("embedding_dim", [None, 5])
     @pytest.mark.parametrize("alpha", [1.0, 300.0])
-    def test_ridge(self, alpha, embedding_dim, optimizer, make, slow_loss, orders):
+    def test_ridge(self, alpha, embedding_dim, make, slow_loss, orders):
         """It shrinks all vectors, and no intercept; 300 is folded into them in between."""
         X, sets, y = make_data()
         E = None if embedding_dim is None else start_of(make, X, y, embedding_dim)
         orders.clear()
-        model = fitted(
-            make, X, y, "softmax", "exact", embedding_dim, optimizer=optimizer, alpha=alpha
-        )
-        is_adagrad = optimizer == "adagrad"
-        twin = Twin(slow_loss, "softmax", 1.0, E, 0.01 * log_frequencies(sets), rate=0.2,
-                    interval=float(N), adagrad=is_adagrad, ridge=alpha / N)  # fmt: skip
+        model = fitted(make, X, y, "softmax", "exact", embedding_dim, alpha=alpha)
+        how = {"rate": 0.2, "interval": float(N), "ridge": alpha / N}
+        twin = Twin(slow_loss, "softmax", 1.0, E, 0.01 * log_frequencies(sets), **how)
         for order in orders:
             twin.run(X, sets, order, np.ones(N))
-        tol = 1e-6 if is_adagrad else 1e-12
+        tol = 1e-12
         np.testing.assert_allclose(model.coef_, twin.W, atol=tol)
         np.testing.assert_allclose(model.intercept_, twin.b, atol=tol)
         if E is not None:
@@ -313,55 +273,6 @@ class TestSearch:
         distance = np.linalg.norm(model.coef_ - exact.coef_)
         assert distance < 0.05 * np.linalg.norm(exact.coef_)
 
-    def test_few_candidates_train_about_as_well_as_all(self, make):
-        """And better than as many samples: by the unsmoothed loss of all labels."""
-        rng = np.random.default_rng(0)
-        y = np.repeat(np.arange(400), 3)
-        X = (rng.normal(size=(400, 12))[y] + 0.5 * rng.normal(size=(1200, 12))).astype(np.float32)
-        X /= np.linalg.norm(X, axis=1, keepdims=True)
-
-        def loss(**way):
-            own = {"embedding_dim": None, "n_candidates": 20, "max_iter": 4, "decay": 0.9}
-            own["fit_intercept"] = False
-            scores = make(**{**own, **way}).fit(X, y).decision_function(X)
-            best = scores[np.arange(1200), y].copy()
-            scores[np.arange(1200), y] = -np.inf
-            return np.maximum(scores.max(axis=1) - best + 1, 0).mean()
-
-        exact, sampled = loss(gradient="exact"), loss(gradient="sampled")
-        searched = [
-            loss(gradient="decomp_mips"),
-            loss(gradient="mips"),
-            loss(gradient=MessagePassing(n_rounds=1, n_blocks=3)),
-        ]
-        assert max(searched) < exact + 0.5 * (sampled - exact)
-        assert searched[0] == pytest.approx(exact, rel=0.1)
-        assert sampled > 1.2 * exact
-        # Intercepts take part in the search, and the columns of messages.
-        exact, sampled, *searched = (
-            loss(fit_intercept=True, average=True, **way)
-            for way in (
-                {"gradient": "exact"}, {"gradient": "sampled"}, {"gradient": "decomp_mips"},
-                {"gradient": "mips"}, {"gradient": MessagePassing(n_rounds=1, n_blocks=3)},
-            )
-        )  # fmt: skip
-        assert max(searched) < exact + 0.7 * (sampled - exact)
-        assert searched[0] == pytest.approx(exact, rel=0.1)
-
-    def test_sampled_epochs_come_first(self, make, monkeypatch):
-        """As a share: half an epoch is 12 of 24 instances, three batches of five."""
-        X, _, y = make_data()
-        seen = []
-        for kind in (Exact, Sampled):
-
-            def of(method, *arguments, plain=kind.of):
-                seen.append(type(method).__name__)
-                return plain(method, *arguments)
-
-            monkeypatch.setattr(kind, "of", of)
-        fitted(make, X, y, "margin", "exact", sampled_epochs=0.5, max_iter=2)
-        assert seen == ["Sampled"] * 3 + ["Exact"] * 7
-
 
 class TestMinimum:
     """Small rates that fall: a convex objective comes near its minimum."""
@@ -376,7 +287,7 @@ class TestMinimum:
     def trained(self, make, loss, X, y, **parameters):
         """Return label vectors and intercepts side by side."""
         model = make(
-            loss, embedding_dim=None, max_iter=150, learning_rate=0.05, decay=0.97,
+            loss, embedding_dim=None, max_iter=150, learning_rate=0.05,
             sampled_epochs=0, **parameters,
         )  # fmt: skip
         model.fit(X, y)
@@ -397,7 +308,7 @@ class TestMinimum:
             ])
             for W in (best, found)
         )  # fmt: skip
-        assert minimum - 1e-9 <= found < minimum + 2e-5
+        assert minimum - 1e-9 <= found < minimum + 1e-4
         assert minimum < np.log(4) - 0.1
 
     @pytest.mark.parametrize("gradient", ["exact", "decomp_mips", "mips"])

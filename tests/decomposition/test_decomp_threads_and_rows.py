@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc.gradients import MessagePassing, sharing
+from sklearn_xc.gradients import MessagePassing, protocol
 
 # A label of the common data has no instance.
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
 
 METHODS = {
     "exact": {"gradient": "exact"},
-    "exact, softmax": {"gradient": "exact", "loss": "softmax", "optimizer": "adagrad"},
+    "exact, softmax": {"gradient": "exact", "loss": "softmax"},
     "exact, dropout": {"gradient": "exact", "dropout": 0.3},
     "sampled": {"gradient": "sampled", "n_candidates": 5},
     "decomp_mips": {"gradient": "decomp_mips", "n_candidates": 8},
@@ -68,7 +68,7 @@ class TestThreads:
     def test_n_jobs(self, embedding_dim, fit, any_xy, monkeypatch):
         X, Y = any_xy if embedding_dim else (any_xy[0].toarray().astype(np.float32), any_xy[1])
         expected = fit(X, Y, embedding_dim=embedding_dim, n_jobs=1)
-        monkeypatch.setattr(sharing, "LEAST_WORK", 1)
+        monkeypatch.setattr(protocol, "LEAST_WORK", 1)
         for n_jobs in (1, 2, 3):
             model = fit(X, Y, embedding_dim=embedding_dim, n_jobs=n_jobs)
             assert_same_bytes(model, expected)
@@ -86,7 +86,7 @@ class TestThreads:
         own = {"gradient": gradient, "batch_size": 25, "n_candidates": 20, "sampled_epochs": 0}
         if gradient == "mips":
             own["index"] = "exact"
-        monkeypatch.setattr(sharing, "LEAST_WORK", 1)
+        monkeypatch.setattr(protocol, "LEAST_WORK", 1)
         expected = make(n_jobs=1, **own).fit(X, Y)
         for n_jobs in (2, 3):
             assert_same_bytes(make(n_jobs=n_jobs, **own).fit(X, Y), expected)

@@ -1,26 +1,16 @@
 """Ways to the gradient: exact, sampled, searched and coupled, and threads that share a batch."""
 
 import functools
-import threading
 
 import numpy as np
 import pytest
 
-from sklearn_xc.gradients import (
-    GRADIENTS,
-    GradientTask,
-    MessagePassing,
-    SearchedGradient,
-    sharing,
-)
-from sklearn_xc.gradients import exact as exact_module
-from sklearn_xc.gradients.batch import Batch, LabelGradient
-from sklearn_xc.gradients.exact import Exact
+from sklearn_xc.gradients import GRADIENTS, MessagePassing, SearchedGradient, protocol, scored
 from sklearn_xc.gradients.message_passing import Coupled
-from sklearn_xc.gradients.sampled import Sampled
-from sklearn_xc.gradients.searched import Searched
+from sklearn_xc.gradients.protocol import Batch, GradientTask
+from sklearn_xc.gradients.scored import Exact, Sampled
+from sklearn_xc.gradients.searched import FollowingIndex, Searched
 from sklearn_xc.gradients.set_loss import SetLoss
-from sklearn_xc.gradients.watched_index import WatchedIndex
 from sklearn_xc.losses import LABEL_SET_LOSSES, MaxMargin
 from sklearn_xc.mips import INDEXES, Candidates
 from sklearn_xc.parallel.team import Team
@@ -108,20 +98,9 @@ def test_all_labels_give_the_exact_gradient(name, dtype, loss, exact_gradient):
         np.testing.assert_allclose(a, b, rtol=tol, atol=tol)
 
 
-@pytest.mark.parametrize("loss", ["margin", "triplet"])
-def test_estimates_of_all_labels_give_nearly_the_exact_gradient(loss, exact_gradient):
-    """60 labels are 16 centroids a block: estimates are rough, and so is the stop."""
-    W, batch = make(np.float32)
-    found = gradient_of(method_of("estimates", loss, W), W, batch)
-    losses, dense = as_dense(found)
-    exact_losses, exact_dense = exact_gradient(loss, W, batch)
-    np.testing.assert_allclose(losses, exact_losses, rtol=0.05)
-    assert ((dense != 0) & (exact_dense != 0)).sum() > 0.95 * (exact_dense != 0).sum()
-
-
 @each_loss
 def test_labels_are_multiplied_a_part_at_a_time(loss, exact_gradient, monkeypatch):
-    monkeypatch.setattr(exact_module, "_LABELS_PER_PRODUCT", 7)
+    monkeypatch.setattr(scored, "_LABELS_PER_PRODUCT", 7)
     W, batch = make()
     for n_workers in (1, 2):
         found = as_dense(gradient_of(Exact(set_loss(loss)), W, batch, n_workers))
@@ -202,7 +181,7 @@ def test_many_rounds_over_all_labels_come_to_the_exact_gradient(loss, exact_grad
 def test_threads_change_no_bit(name, dtype, monkeypatch):
     W, batch = make(dtype)
     expected = gradient_of(method_of(name, "margin", W, 10), W, batch)
-    monkeypatch.setattr(sharing, "LEAST_WORK", 1)
+    monkeypatch.setattr(protocol, "LEAST_WORK", 1)
     for n_workers in (2, 3, 16):  # more than there are instances
         found = gradient_of(method_of(name, "margin", W, 10), W, batch, n_workers)
         assert found.counts.tobytes() == expected.counts.tobytes()
@@ -210,47 +189,6 @@ def test_threads_change_no_bit(name, dtype, monkeypatch):
         for i, m in enumerate(expected.counts):
             assert found.labels[i, :m].tobytes() == expected.labels[i, :m].tobytes()
             assert found.values[i, :m].tobytes() == expected.values[i, :m].tobytes()
-
-
-@each_kind
-def test_what_stands_in_the_room_for_labels_is_neither_read_nor_changed(name, monkeypatch):
-    empty = LabelGradient.empty
-
-    def full(n, room, dtype):
-        out = empty(n, room, dtype)
-        out.values.fill(np.finfo(dtype).max)
-        out.losses.fill(np.finfo(float).max)
-        return out
-
-    W, batch = make(np.float32)
-    expected = gradient_of(method_of(name, "margin", W, 10), W, batch)
-    monkeypatch.setattr(LabelGradient, "empty", staticmethod(full))
-    found = gradient_of(method_of(name, "margin", W, 10), W, batch)
-    assert found.losses.tobytes() == expected.losses.tobytes()
-    for i, m in enumerate(expected.counts):
-        assert found.values[i, :m].tobytes() == expected.values[i, :m].tobytes()
-
-
-def test_threads_share_the_instances_where_there_is_enough_to_do(monkeypatch):
-    class Index:
-        has_exact_scores = True
-
-        def __init__(self):
-            self.asked = []
-            self.meeting = threading.Barrier(2, timeout=20)
-
-        def query(self, V, n_candidates):
-            if len(V) < N:
-                self.meeting.wait()
-            self.asked.append(len(V))
-            return Candidates.empty(len(V), n_candidates, V.dtype)
-
-    W, batch = make()
-    for least, expected in ((N * K, [3, 4]), (N * K + 1, [7])):
-        monkeypatch.setattr(sharing, "LEAST_WORK", least)
-        index = Index()
-        gradient_of(Searched(set_loss("margin"), 5, WatchedIndex(index)), W, batch, 2)
-        assert sorted(index.asked) == expected
 
 
 class RightIndex:
@@ -274,13 +212,13 @@ class RightIndex:
 def test_what_is_retrieved_at_first_makes_no_difference(
     loss, n_workers, exact_gradient, monkeypatch
 ):
-    monkeypatch.setattr(sharing, "LEAST_WORK", 1)
+    monkeypatch.setattr(protocol, "LEAST_WORK", 1)
     W, batch = make()
     expected = exact_gradient(loss, W, batch)
     shares = []
     for share in (0.01, 0.1, 0.4, 1.0):
         index = RightIndex(W)
-        method = Searched(set_loss(loss), K, WatchedIndex(index), share)
+        method = Searched(set_loss(loss), K, FollowingIndex(index), 0, share)
         for a, b in zip(as_dense(gradient_of(method, W, batch, n_workers)), expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
         n_first = int(np.ceil(share * K))
@@ -293,18 +231,18 @@ def test_what_is_retrieved_at_first_makes_no_difference(
 
 def test_the_first_share_follows_what_is_wanted():
     W, batch = make()
-    method = Searched(set_loss("margin"), K, WatchedIndex(RightIndex(W)), 0.05)
+    method = Searched(set_loss("margin"), K, FollowingIndex(RightIndex(W)), 0, 0.05)
     passed = []
     for _ in range(600):
         gradient_of(method, W, batch)
         passed.append(method.first_share)
     assert min(passed[-300:]) > 0.05
     assert max(passed[-300:]) - min(passed[-300:]) < 0.3
-    method = Searched(set_loss("margin"), 2, WatchedIndex(RightIndex(W)), 0.05)
+    method = Searched(set_loss("margin"), 2, FollowingIndex(RightIndex(W)), 0, 0.05)
     for _ in range(100):
         gradient_of(method, W, batch)
     assert method.first_share == 1.0  # all want more of so few: they are not asked for twice
-    method = Searched(set_loss("margin"), K, WatchedIndex(RightIndex(W)), 0.95)
+    method = Searched(set_loss("margin"), K, FollowingIndex(RightIndex(W)), 0, 0.95)
     gradient_of(method, W, batch)
     assert 0.9 < method.first_share < 0.95  # none wants more, and it may fall
 
@@ -323,7 +261,7 @@ class ToldIndex:
 
 
 def watched(has_exact_scores):
-    index = WatchedIndex(ToldIndex(has_exact_scores))
+    index = FollowingIndex(ToldIndex(has_exact_scores))
     index.build(np.full((K, DIM), 2.0), 0, 4, 0)  # rows of length 4
     return index
 
@@ -339,21 +277,9 @@ def test_indexes_are_told_which_rows_moved():
     assert second.index.rows == [4]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_an_index_of_estimates_is_told_of_rows_that_have_gone_a_tenth_of_their_length(dtype):
+def test_an_index_of_estimates_is_told_of_rows_that_have_drifted_a_tenth_of_their_length():
     watch = watched(False)
     rows = np.array([4, 2], np.int32)
     for _ in range(7):  # row 4 goes 0.15 a move, row 2 goes 0.3: more than 0.4 after 3 and 2 moves
-        watch.update(rows, np.array([0.15, 0.3], dtype))
+        watch.moved(rows, np.array([0.15, 0.3]))
     assert watch.index.rows == [2, 4, 2, 4, 2]
-
-
-def test_a_part_of_a_batch():
-    _, batch = make()
-    part = batch.part(2, 5)
-    assert part.indptr.tolist() == [0, 3, 7, 8]
-    np.testing.assert_array_equal(part.V, batch.V[2:5])
-    np.testing.assert_array_equal(part.weight, batch.weight[2:5])
-    np.testing.assert_array_equal(
-        part.positives, batch.positives[batch.indptr[2] : batch.indptr[5]]
-    )

@@ -4,18 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc.gradients import (
-    ExactGradient,
-    GradientTask,
-    SampledGradient,
-    SearchedGradient,
-)
+from sklearn_xc.gradients import ExactGradient, SampledGradient, SearchedGradient
+from sklearn_xc.gradients.protocol import GradientTask
 from sklearn_xc.mips import make_index
 from sklearn_xc.parallel.team import Team
-from sklearn_xc.skip_gram.collapsed_softmax import CollapsedSoftmax
+from sklearn_xc.skip_gram.collapsed_softmax import CollapsedSoftmax, ContextSampler
+from sklearn_xc.skip_gram.counted import Cooccurrences
 from sklearn_xc.skip_gram.newton_steps import Vectors
-from sklearn_xc.skip_gram.problem import Cooccurrences
-from sklearn_xc.skip_gram.sampling import ContextSampler
 from sklearn_xc.skip_gram.training import Training
 
 N_WORDS, N_CONTEXTS, DIM = 300, 170, 7
@@ -32,9 +27,7 @@ def matrix():
 
 
 def cooccurrences(matrix):
-    X = sp.csr_array(matrix)
-    indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-    return Cooccurrences.of(indptr, indices, X.data, matrix.shape[1])
+    return Cooccurrences.of(sp.csr_array(matrix), "Test")
 
 
 def training(

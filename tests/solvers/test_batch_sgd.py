@@ -6,8 +6,8 @@ import scipy.optimize
 import scipy.sparse as sp
 
 from sklearn_xc._data import CsrRows, DenseRows
-from sklearn_xc.gradients import SetLoss
-from sklearn_xc.gradients.exact import Exact
+from sklearn_xc.gradients.scored import Exact
+from sklearn_xc.gradients.set_loss import SetLoss
 from sklearn_xc.losses import LABEL_SET_LOSSES, MaxMargin
 from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.team import Team
@@ -37,8 +37,8 @@ def make(scale=0.2, seed=0):
     return X, E, W, LabelSets(indptr, np.concatenate(sets).astype(np.int32), weight)
 
 
-def step(layer, W, sets, rows, rate, loss="softmax", squares=None):
-    weights = MovingRows(W, squares)
+def step(layer, W, sets, rows, rate, loss="softmax"):
+    weights = MovingRows(W)
     own = MaxMargin(MU) if loss == "margin" else LABEL_SET_LOSSES[loss]()
     method = Exact(SetLoss.of(own))
     rows = np.asarray(rows)
@@ -94,7 +94,7 @@ def test_the_step_of_the_hidden_layer_is_the_rate_times_the_gradient(loss, objec
     assert (np.linalg.norm(X, axis=1) < 1).all()
     by_E = slope(lambda e: objective(loss, X[rows] @ e, W_before, sets, rows), E_before)
     by_W = slope(lambda w: objective(loss, X[rows] @ E_before, w, sets, rows), W_before)
-    layer = HiddenLayer(csr_rows(X), MovingRows(E, None))
+    layer = HiddenLayer(csr_rows(X), MovingRows(E))
     np.testing.assert_allclose(layer.forward(np.array(rows)), X[rows] @ E, atol=1e-14)
     step(layer, W, sets, rows, 0.05, loss)
     np.testing.assert_allclose((E_before - E) / 0.05, by_E, atol=1e-5)
@@ -111,7 +111,7 @@ def test_long_instances_and_large_gradients_are_divided_out():
     gradient[0] *= 20 / np.linalg.norm(gradient[0])
     gradient[2] *= 0.3 / np.linalg.norm(gradient[2])
     before = E.copy()
-    layer = HiddenLayer(csr_rows(X), MovingRows(E, None))
+    layer = HiddenLayer(csr_rows(X), MovingRows(E))
     layer.backward(layer.visit(rows), gradient, rate)
     expected = before - rate * np.outer(X[1], gradient[0]) / (20 * (X[1] @ X[1]))
     expected -= rate * np.outer(X[6], gradient[2])
@@ -121,7 +121,7 @@ def test_long_instances_and_large_gradients_are_divided_out():
 def test_what_is_left_out_is_drawn_anew_and_the_rest_scaled():
     X, E, _, _ = make(scale=1.0)
     before, rows = E.copy(), np.array([2, 3, 0])  # row 3 is empty
-    layer = HiddenLayer(csr_rows(X), MovingRows(E, None), dropout=0.25)
+    layer = HiddenLayer(csr_rows(X), MovingRows(E), dropout=0.25)
     np.testing.assert_allclose(layer.forward(rows), X[rows] @ E, atol=1e-14)  # answers have all
     kept, total = np.zeros(D), np.zeros((3, DIM))
     for number in range(400):
@@ -154,41 +154,12 @@ def test_what_is_left_out_is_drawn_anew_and_the_rest_scaled():
     assert moved[ids].all()
 
 
-def test_a_pass_leaves_out_the_same_again():
-    X, E, _, _ = make()
-    layer = HiddenLayer(csr_rows(X), MovingRows(E, None), dropout=0.5)
-    seen = []
-    for seed in (1, 1, 2):
-        layer.begin_pass(np.random.default_rng(seed))
-        seen.append(np.concatenate([layer.visit(np.arange(N)).V for _ in range(2)]))
-    np.testing.assert_array_equal(seen[0], seen[1])
-    assert (seen[0] != seen[2]).any()
-    assert (seen[0][:N] != seen[0][N:]).any()
-
-
-def test_adagrad_of_both_layers():
-    """The first step of each entry is the rate, whatever the gradient."""
-    X, E, W, sets = make()
-    E_before, W_before = E.copy(), W.copy()
-    E_squares, W_squares = np.zeros_like(E), np.zeros_like(W)
-    layer = HiddenLayer(csr_rows(X), MovingRows(E, E_squares))
-    step(layer, W, sets, [0, 1, 2], 0.05, squares=W_squares)
-    for moved, squares in ((W_before - W, W_squares), (E_before - E, E_squares)):
-        touched = squares > 1e-14
-        np.testing.assert_allclose(np.abs(moved[touched]), 0.05, rtol=1e-3)
-        assert touched.any()
-        assert not moved[squares == 0].any()
-    used = X[[0, 1, 2]].any(axis=0)
-    assert E_squares[used].all()
-    assert not E_squares[~used].any()
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_that_move_are_returned_once(dtype):
     from sklearn_xc.solvers.moving_rows import Entries
 
     values = np.zeros((6, 2), dtype)
-    rows = MovingRows(values, None)
+    rows = MovingRows(values)
     entries = Entries(
         np.array([0, 3]), np.array([2, 2]), np.array([4, 1, 9, 1, 3], np.int32),
         np.array([1, 2, np.nan, 3, 4], dtype),
@@ -207,22 +178,8 @@ def test_sums_of_memory_maps_have_the_same_bits():
     X, E, _, _ = make(scale=1.0)
     frozen = E.copy()
     frozen.flags.writeable = False
-    a, b = (
-        HiddenLayer(csr_rows(X), MovingRows(e, None)).forward(np.arange(N)) for e in (E, frozen)
-    )
+    a, b = (HiddenLayer(csr_rows(X), MovingRows(e)).forward(np.arange(N)) for e in (E, frozen))
     assert a.tobytes() == b.tobytes()
-
-
-def test_the_batch_of_some_rows():
-    *_, sets = make()
-    rows = np.array([4, 0, 4, 2])
-    V = np.zeros((4, DIM))
-    batch = sets.batch(rows, V)
-    assert batch.V is V
-    assert batch.indptr.tolist() == [0, 2, 3, 5, 8]
-    own = [sets.labels[sets.indptr[i] : sets.indptr[i + 1]] for i in rows]
-    np.testing.assert_array_equal(batch.positives, np.concatenate(own))
-    np.testing.assert_array_equal(batch.weight, sets.weight[rows])
 
 
 class Noting:
@@ -249,12 +206,12 @@ class Noting:
 def steps_of(layer, W, sets, method, rows, batch_size, rate):
     with Team(1) as team:
         return list(
-            take_steps(layer, MovingRows(W, None), sets, method, rows, batch_size, rate, 0.0, team)
+            take_steps(layer, MovingRows(W), sets, method, rows, batch_size, rate, 0.0, team)
         )
 
 
 def layers(X, E):
-    return IdentityLayer(DenseRows(X)), HiddenLayer(csr_rows(X), MovingRows(E, None))
+    return IdentityLayer(DenseRows(X)), HiddenLayer(csr_rows(X), MovingRows(E))
 
 
 @pytest.mark.parametrize("is_hidden", [False, True])
@@ -300,7 +257,7 @@ def test_the_ridge_is_an_implicit_step(is_hidden, ridge, objective):
     W = W if is_hidden else np.random.default_rng(1).normal(size=(K, D))
     rows, expected, vectors, rate = np.array([5, 0, 7, 1, 6, 2]), W.copy(), E.copy(), 0.3
     layer = layers(X, E)[is_hidden]
-    moving, method = MovingRows(W, None), Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]()))
+    moving, method = MovingRows(W), Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]()))
     for first in (0, 4):
         own = rows[first : first + 4]
         V = X[own] @ vectors if is_hidden else X[own]
@@ -322,7 +279,7 @@ def test_the_ridge_is_an_implicit_step(is_hidden, ridge, objective):
 def test_rows_shrink_without_an_end():
     rng = np.random.default_rng(0)
     expected = rng.normal(size=(4, 3))
-    moving = MovingRows(expected.copy(), None)
+    moving = MovingRows(expected.copy())
     entries = Entries(np.array([0]), np.array([2]), np.array([2, 0], np.int32), np.array([1.0, -2]))
     for by in [0.5] * 40 + [1e30, 0.1]:
         moving.shrink(by)
@@ -360,10 +317,10 @@ def test_intercepts_take_steps_and_do_not_shrink(is_hidden, ridge, dtype, object
         return objective("softmax", queries, both, sets, rows)
 
     values = both.astype(dtype)
-    moving = MovingRows(values, None, intercept_rate=0.4)
+    moving = MovingRows(values, intercept_rate=0.4)
     layer = IdentityLayer(DenseRows(X.astype(dtype)))
     if is_hidden:
-        layer = HiddenLayer(csr_rows(X.astype(dtype)), MovingRows(E.astype(dtype), None))
+        layer = HiddenLayer(csr_rows(X.astype(dtype)), MovingRows(E.astype(dtype)))
     method = Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]()))
     with Team(1) as team:
         list(take_steps(layer, moving, sets, method, rows, 4, lambda: rate, ridge, team))
@@ -385,7 +342,7 @@ def test_intercepts_take_steps_and_do_not_shrink(is_hidden, ridge, dtype, object
 def test_queries_score_with_intercepts():
     rng = np.random.default_rng(0)
     values, V = rng.normal(size=(K, DIM + 1)), rng.normal(size=(3, DIM))
-    moving = MovingRows(values.copy(), None, intercept_rate=1.0)
+    moving = MovingRows(values.copy(), intercept_rate=1.0)
     entries = Entries(np.array([0]), np.array([2]), np.array([2, 0], np.int32), np.array([1.0, -2]))
     for scale in (1.0, 0.125):
         moving.scale = scale
@@ -395,13 +352,3 @@ def test_queries_score_with_intercepts():
         sums = scale * (values[2, :-1] - 2 * values[0, :-1])
         np.testing.assert_allclose(moving.sums(entries), [sums], atol=1e-14)
         assert moving.sums(entries).flags.c_contiguous
-
-
-def test_sparse_rows_are_made_dense_some_at_a_time():
-    X, *_ = make()
-    X[0, 0] = -0.0
-    layer = IdentityLayer(csr_rows(X))
-    V = layer.forward(np.array([5, 3, 0, 5]))
-    assert V.tobytes() == (X[[5, 3, 0, 5]] + 0).tobytes()
-    dense = IdentityLayer(DenseRows(X)).forward(np.array([5, 3, 0, 5]))
-    assert dense.tobytes() == V.tobytes()

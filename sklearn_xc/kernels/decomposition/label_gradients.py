@@ -16,27 +16,24 @@ from sklearn_xc.kernels.rows.positives import hide_positives, is_positive
 #: Labels whose exact scores are computed at first; then a share more of them, and so on.
 _FIRST_LABELS = 32
 _SHARE_MORE = 0.25
-#: A candidate is passed over if its estimated score lies so many standard deviations of the
-#: estimates' errors below what would give it a gradient. What is passed over is often the same
-#: label again: with 100,000 classes, held-out accuracy after three epochs is 0.34 with a half, 0.41
-#: with one, 0.46 with two and with four; with 10,000 classes in 32 dimensions, after five epochs,
-#: 0.50, 0.54, 0.58 and 0.58. In nine other hierarchies two is within half a point of the best, and
-#: four takes up to half as much time again; on texts it hardly matters.
+#: A candidate is skipped if its estimated score lies this many standard deviations of the errors
+#: below what would give it a gradient. One was too few with 10,000 classes and more (accuracy 0.41
+#: against 0.46), four took up to half as much time again for no gain.
 DEVIATIONS = 2.0
 
 
 @inlined
 def slack_of_estimates(total, squares, n):
     """Return by how much a score may exceed its estimate, from the sums of n errors so far."""
-    if n == 0:  # of candidates that are all positives nothing is learnt
+    if n == 0:  # all candidates so far were positives
         return np.inf
     mean = total / n
     return mean + DEVIATIONS * np.sqrt(max(squares / n - mean * mean, 0.0))
 
 
 @inlined
-def next_number(done):
-    """Return how many labels to score where so many have been."""
+def next_size(done):
+    """Return up to which candidate to score next."""
     return done + max(_FIRST_LABELS, np.int64(_SHARE_MORE * done))
 
 
@@ -71,12 +68,12 @@ def label_gradient_kernels(
     weight. The positives of i, distinct, are ``positives[indptr[i] : indptr[i + 1]]``. `parameters`
     are those of the loss.
 
-    searched(W, V, indptr, positives, weight, found, scores, n_found, is_exact, parameters, \
-labels_out, gradient_out, counts, losses, wants_more)
-        Over labels found by a search: `found`, int32 (n, n_candidates), their scores or estimates
-        of them, and how many there are. If they are estimates, they come best first, and exact
-        scores take their place until no further candidate seems to have a gradient.
-        ``wants_more[i]``, bool, tells that there may be some behind the last.
+    searched(W, batch, found, is_exact, parameters, out, wants_more)
+        Over labels found by a search. `batch` is ``(V, indptr, positives, weight)``; `found` are
+        labels, int32 (n, n_candidates), their scores or estimates of them, and counts; `out` is
+        ``(labels_out, gradient_out, counts, losses)``. Estimated candidates come best first and
+        are scored exactly until no further one seems to have a gradient. ``wants_more[i]``, bool,
+        tells whether candidates beyond the last one may have a gradient.
     dense(scores, indptr, positives, weight, parameters, labels_out, gradient_out, counts, losses)
         Over all labels, from all scores, (n, n_labels), which are overwritten in part.
     """
@@ -89,10 +86,10 @@ def _searched_kernel(gradient: Callable[..., Any]) -> Any:
     find_gradient = callable_in_kernels(gradient)
 
     @kernel
-    def searched(
-        W, V, indptr, positives, weight, found, scores, n_found, is_exact, parameters,
-        labels_out, gradient_out, counts, losses, wants_more,
-    ):  # fmt: skip
+    def searched(W, batch, candidates, is_exact, parameters, out, wants_more):
+        V, indptr, positives, weight = batch
+        found, scores, n_found = candidates
+        labels_out, gradient_out, counts, losses = out
         room = found.shape[1] + np.max(indptr[1:] - indptr[:-1])
         labels, z = scratch(room, np.int32), scratch(room, np.float64)
         gradient, work = scratch(room, np.float64), scratch(2 * room, np.float64)
@@ -126,13 +123,13 @@ def _searched_kernel(gradient: Callable[..., Any]) -> Any:
                 if done == n_found[i] and (is_exact or done == 0):
                     break
                 slack = slack_of_estimates(total, squares, n_scored)
-                # Behind the last candidate, none is estimated to be better than that.
+                # No candidate beyond the last one has a better estimate.
                 if scores[i, min(done, n_found[i] - 1)] + slack <= floor:
                     break
                 if done == n_found[i]:
                     wants_more[i] = True
                     break
-                until = next_number(done)
+                until = next_size(done)
             losses[i] = weight[i] * loss
             counts[i] = write_gradient(
                 labels, gradient, n, weight[i], labels_out[i], gradient_out[i]

@@ -1,4 +1,4 @@
-"""The lists of labels and scores that message passing keeps, one for each block of columns."""
+"""Lists of labels and scores for message passing, one for each block of columns."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ class Lists(NamedTuple):
     Attributes
     ----------
     places : ndarray of int32 of shape (B, cap)
-        Where the labels of each list are among the labels of the instance; the positives lead.
+        Labels of each list, as positions among the labels of the instance; positives lead.
     scores : ndarray of float64 of shape (B, cap)
         Their scores, ``B (z_j + lambda_j)``.
     sizes : ndarray of int64 of shape (B,)
@@ -28,9 +28,9 @@ class Lists(NamedTuple):
     marked : ndarray of bool of shape (cap,)
         All False between uses.
     slot : ndarray of int64 of shape (cap,)
-        Which of the labels that a round moves a label is; all -1 between rounds.
+        Position of a label among those that a round moves; all -1 between rounds.
     moved, last_list, total : ndarray of int64, int64 and float64 of shape (cap,)
-        The labels that a round moves, the last list that had them, and B times their scores z.
+        The labels that a round moves, the last list with each, and B times their scores z.
     table : ndarray of int32
         Hash table of places, -1 where free; its length is a power of 2.
     """
@@ -55,12 +55,18 @@ def make_lists(n_blocks, cap):
     while length < 2 * cap:
         length *= 2
     return Lists(
-        np.empty((n_blocks, cap), np.int32), np.empty((n_blocks, cap)),
-        np.zeros(n_blocks, np.int64), scratch(cap, np.float64), scratch(2 * cap, np.float64),
+        np.empty((n_blocks, cap), np.int32),
+        np.empty((n_blocks, cap)),
+        np.zeros(n_blocks, np.int64),
+        scratch(cap, np.float64),
+        scratch(2 * cap, np.float64),
         np.zeros(cap, np.bool_),
-        np.full(cap, -1, np.int64), np.empty(cap, np.int64), np.empty(cap, np.int64),
-        scratch(cap, np.float64), np.empty(length, np.int32),
-    )  # fmt: skip
+        np.full(cap, -1, np.int64),
+        np.empty(cap, np.int64),
+        np.empty(cap, np.int64),
+        scratch(cap, np.float64),
+        np.empty(length, np.int32),
+    )
 
 
 @inlined
@@ -86,11 +92,10 @@ def _find_place(label, labels, n, table):
 
 
 @inlined
-def list_retrieved(
-    i, block_labels, block_scores, block_counts, positive_labels, positive_scores, start, stop,
-    labels, lists,
-):  # fmt: skip
+def list_retrieved(i, blocks, positives, labels, lists):
     """Write the labels of instance i, positives first, and a list for each block; return number."""
+    block_labels, block_scores, block_counts = blocks
+    positive_labels, positive_scores, start, stop = positives
     n_blocks = block_labels.shape[0]
     factor = np.float64(n_blocks)
     lists.table[:] = -1
@@ -111,7 +116,7 @@ def list_retrieved(
 
 @inlined
 def list_rest(lists, j, n):
-    """Append those of the n labels that block j has not in its list: their score is 0."""
+    """Append the labels, of n, that the list of block j lacks, with score 0."""
     for i in range(lists.sizes[j]):
         lists.marked[np.uint32(lists.places[j, i])] = True
     for k in range(n):

@@ -42,30 +42,13 @@ from sklearn_xc.kernels.decomposition.message_lists import (
 )
 
 
-@functools.cache
-def message_passing_kernels(gradient: Callable[..., Any], *, is_sparse: bool) -> SimpleNamespace:
-    """Return ``couple`` and ``couple_one``, compiled for a loss on their first calls.
-
-    Parameters
-    ----------
-    gradient : callable
-        Of a `LabelSetLoss`.
-    is_sparse : bool
-        Whether its floor is above -inf, so that some labels have no gradient.
-    """
-    rounds = _rounds_of(callable_in_kernels(gradient), is_sparse)
-    return SimpleNamespace(
-        couple=_couple_kernel(gradient, rounds), couple_one=_couple_one_kernel(gradient, rounds)
-    )
-
-
 def is_sparse(support_floor: Callable[..., Any], parameters: tuple[float, ...]) -> bool:
-    """Tell whether labels with low scores have no gradient, by the functions of a loss."""
+    """Return whether labels with low scores have no gradient, by the functions of a loss."""
     return bool(support_floor(0.0, 0.0, parameters) > -math.inf)
 
 
 def _rounds_of(gradient: Callable[..., Any], is_sparse: bool) -> SimpleNamespace:
-    """Return the parts of the kernels that go through the blocks of one instance."""
+    """Return the parts of ``couple`` that go through the blocks of one instance."""
 
     @inlined
     def block_gradient(lists, j, n_positive, n, parameters):
@@ -115,63 +98,56 @@ def _rounds_of(gradient: Callable[..., Any], is_sparse: bool) -> SimpleNamespace
     return SimpleNamespace(pass_messages=pass_messages, add_gradients=add_gradients)
 
 
-def _couple_kernel(gradient: Callable[..., Any], rounds: SimpleNamespace) -> Any:
+@functools.cache
+def message_passing_kernels(gradient: Callable[..., Any], *, is_sparse: bool) -> Any:
+    """Return the kernel ``couple`` for the gradient of a `LabelSetLoss`.
+
+    `is_sparse` tells whether its floor is above -inf, so that some labels have no gradient.
+    """
+    rounds = _rounds_of(callable_in_kernels(gradient), is_sparse)
     pass_messages, add_gradients = rounds.pass_messages, rounds.add_gradients
 
     @kernel
-    def couple(
-        block_labels, block_scores, block_counts, positive_indptr, positive_labels,
-        positive_scores, weight, parameters, tau, n_rounds, labels_out, gradient_out, counts_out,
-        losses_out,
-    ):  # fmt: skip
+    def couple(blocks, positives, weight, parameters, tau, n_rounds, out):
         """Write, for each instance, weight times the loss and the gradient after some rounds.
 
-        In time and memory O(B Q) an instance and round, Q the labels that a block retrieves, where
-        the floor of the loss sorts out labels of score 0; otherwise, as always with softmax,
-        O(B^2 Q) if the blocks retrieve different labels. An instance's results do not depend on
-        the others.
+        Takes O(B Q) time and memory per instance and round, Q the labels that a block retrieves,
+        where the floor of the loss excludes labels of score 0; otherwise, as always with softmax,
+        O(B^2 Q) if the blocks retrieve different labels. Instances do not affect each other.
 
         Parameters
         ----------
-        block_labels : ndarray of int32 of shape (B, n, Q)
-            What each block has retrieved for each instance: distinct labels, first.
-        block_scores : ndarray of float of shape (B, n, Q)
-            Their scores in that block. Those of positives are not read.
-        block_counts : ndarray of int64 of shape (B, n)
-            How many they are.
-        positive_indptr, positive_labels : ndarray of int64 and int32
-            The positives of each instance, distinct, as in a CSR matrix.
-        positive_scores : ndarray of float64 of shape (B, n_pairs)
-            Their scores in each block.
+        blocks : tuple of ndarray
+            Distinct labels that each block has retrieved for each instance, int32 (B, n, Q); their
+            scores in that block, float (B, n, Q), not read for positives; how many there are,
+            int64 (B, n).
+        positives : tuple of ndarray
+            Row pointers and labels, distinct, as in a CSR matrix; their scores in each block,
+            float64 (B, n_pairs).
         weight : ndarray of float64 of shape (n,)
-            Of the instances.
         parameters : tuple of float
             Of the loss.
         tau : float
-            A round moves the labels with a gradient beyond it in some block: all labels if it is
-            negative.
+            A round moves labels with a larger gradient in some block; all labels if it is negative.
         n_rounds : int
             0 couples the blocks by the mean of their gradients alone.
-        labels_out, gradient_out : ndarray of int32 and float64 of shape (n, cap)
-            The labels whose gradient is not zero, positives first, and their gradients, at the
-            head of each row. ``cap`` is at least B Q and the largest number of positives together.
-        counts_out : ndarray of int64 of shape (n,)
-            How many they are; 0 for an instance without positives.
-        losses_out : ndarray of float64 of shape (n,)
-            Weight times G at the end, which is at least the loss of the sum of the blocks' scores.
+        out : tuple of ndarray
+            Overwritten: labels with a gradient, positives first, int32 (n, cap); gradients, float
+            (n, cap); how many, int64 (n,); weight times G at the end, float64 (n,). ``cap`` is at
+            least B Q plus the largest number of positives.
         """
-        lists = make_lists(block_labels.shape[0], labels_out.shape[1])
+        labels_out, gradient_out, counts_out, losses_out = out
+        indptr, positive_labels, positive_scores = positives
+        lists = make_lists(blocks[0].shape[0], labels_out.shape[1])
         for i in range(labels_out.shape[0]):
             counts_out[i] = 0
             losses_out[i] = 0.0
-            start, stop = positive_indptr[i], positive_indptr[i + 1]
+            start, stop = indptr[i], indptr[i + 1]
             if start == stop:
                 continue
             labels, mean = labels_out[i], gradient_out[i]
-            n = list_retrieved(
-                i, block_labels, block_scores, block_counts, positive_labels, positive_scores,
-                start, stop, labels, lists,
-            )  # fmt: skip
+            own = positive_labels, positive_scores, start, stop
+            n = list_retrieved(i, blocks, own, labels, lists)
             pass_messages(lists, stop - start, n, parameters, tau, n_rounds)
             losses_out[i] = weight[i] * add_gradients(lists, stop - start, n, parameters, mean)
             found = 0
@@ -183,38 +159,3 @@ def _couple_kernel(gradient: Callable[..., Any], rounds: SimpleNamespace) -> Any
             counts_out[i] = found
 
     return couple
-
-
-def _couple_one_kernel(gradient: Callable[..., Any], rounds: SimpleNamespace) -> Any:
-    pass_messages = rounds.pass_messages
-
-    @kernel
-    def couple_one(
-        i, block_labels, block_scores, block_counts, positive_indptr, positive_labels,
-        positive_scores, parameters, tau, n_rounds,
-    ):  # fmt: skip
-        """Return labels, scores z_j and messages lambda_j of one instance, not weighted.
-
-        Arguments as of ``couple``. Positives come first among the labels; the others are of shape
-        (B, n_labels).
-        """
-        n_blocks = block_labels.shape[0]
-        start, stop = positive_indptr[i], positive_indptr[i + 1]
-        lists = make_lists(n_blocks, n_blocks * block_labels.shape[2] + stop - start)
-        labels = np.empty(lists.slot.shape[0], np.int32)
-        n = list_retrieved(
-            i, block_labels, block_scores, block_counts, positive_labels, positive_scores,
-            start, stop, labels, lists,
-        )  # fmt: skip
-        scores, messages = np.zeros((n_blocks, n)), np.zeros((n_blocks, n))
-        for j in range(n_blocks):
-            for s in range(lists.sizes[j]):
-                scores[j, lists.places[j, s]] = lists.scores[j, s] / n_blocks
-        pass_messages(lists, stop - start, n, parameters, tau, n_rounds)
-        for j in range(n_blocks):
-            for s in range(lists.sizes[j]):
-                k = lists.places[j, s]
-                messages[j, k] = lists.scores[j, s] / n_blocks - scores[j, k]
-        return labels[:n], scores, messages
-
-    return couple_one

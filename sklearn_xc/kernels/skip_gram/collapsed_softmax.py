@@ -20,7 +20,7 @@ from sklearn_xc.kernels.arithmetic.vector_math import vector_exp
 from sklearn_xc.kernels.arithmetic.vectors import largest_entry, sum_of
 from sklearn_xc.kernels.compiling.jit import inlined, kernel
 from sklearn_xc.kernels.compiling.scratch import scratch
-from sklearn_xc.kernels.decomposition.label_gradients import next_number, score, slack_of_estimates
+from sklearn_xc.kernels.decomposition.label_gradients import next_size, score, slack_of_estimates
 from sklearn_xc.kernels.steps.row_moves import prefetch_row
 
 #: A context behind the last that was scored has a smaller probability than this.
@@ -79,59 +79,50 @@ def _reference(z, label, log_shares, centre):
 
 @kernel
 def gradient_of_found(
-    W, V, indptr, positives, shares, weight, found, scores, n_found, is_exact,
-    others, chances, scores_of_others, of_others, log_shares, centres, heights, known, factors,
-    labels_out, gradient_out, counts, losses, wants_more, kept, n_kept,
-):  # fmt: skip
+    W, words, candidates, drawn, reference, is_exact, known, out, wants_more, keeping
+):
     """Write the gradients over a word's own contexts, those found, and some drawn from the others.
 
-    What is drawn corrects a reference, of which the sums over all contexts are known: context k has
-    the weight ``exp(heights[i]) s_k (1 + z_ik - log(s_k) - centres[i])`` in it, with its share s_k
-    of all counts. Of a context that is drawn with chance r, the difference of ``exp(z_ik)`` and
-    this counts 1 / r times; of one that was found, or is the word's own, once. Gradients are
-    written less those of the reference, which are `factors` times its weights without the height.
+    The sample corrects a reference whose sums over all contexts are known: context k has the weight
+    ``exp(heights[i]) s_k (1 + z_ik - log(s_k) - centres[i])``, with its share s_k of all counts.
+    The difference of ``exp(z_ik)`` and this weight counts 1 / r times for a context that is drawn
+    with chance r, and once for one that was found or is the word's own. Gradients are written less
+    those of the reference, which are `factors` times its weights without the height.
 
     Parameters
     ----------
     W : ndarray of float of shape (n_contexts, dim)
-    V : ndarray of float of shape (n, dim)
-        Of the words.
-    indptr : ndarray of int64 of shape (n + 1,)
-    positives, shares : ndarray of int32, ndarray of float
-        Contexts of word i, distinct: from ``indptr[i]`` to ``indptr[i + 1]``; shares sum to 1.
-    weight : ndarray of float64 of shape (n,)
-        What loss and gradient are multiplied by.
-    found : ndarray of int32 of shape (n, n_candidates)
-        Contexts that a search has found.
-    scores : ndarray of float of shape (n, n_candidates) or (n, 0)
-        Theirs, or estimates of them, best first; none if all are to be scored.
-    n_found : ndarray of int64 of shape (n,)
+    words : tuple of ndarray
+        V, float (n, dim); row pointers and contexts of each word, distinct, and their shares, which
+        sum to 1; weights of loss and gradient, float64 (n,).
+    candidates : tuple of ndarray
+        Contexts that a search has found, int32 (n, n_candidates); their scores, or estimates of
+        them, best first, or (n, 0) if all are to be scored; how many, int64 (n,).
+    drawn : tuple of ndarray
+        Distinct contexts, int32 (m,); their chances; their scores, float (n, m); and, overwritten,
+        their gradients, 0 for contexts that count themselves.
+    reference : tuple of ndarray
+        log_shares, float64 (n_contexts,); centres, the means of ``z_ik - log(s_k)`` with the
+        weights s_k, and heights, float64 (n,); and, overwritten, factors, float64 (n,).
     is_exact : bool
-        Whether `scores` are no estimates. Of these only so many are looked at as seem to matter.
-    others : ndarray of int32 of shape (m,)
-        Distinct contexts that were drawn.
-    chances : ndarray of float of shape (m,)
-        Of being drawn.
-    scores_of_others : ndarray of float of shape (n, m)
-    of_others : ndarray of float of shape (n, m)
-        Overwritten by their gradients, 0 for those that count themselves.
-    log_shares : ndarray of float64 of shape (n_contexts,)
-        Of the contexts in all counts.
-    centres, heights : ndarray of float64 of shape (n,)
-        Of the reference; a centre is the mean of ``z_ik - log(s_k)`` with the weights s_k.
+        Whether candidates' scores are exact. Of estimated ones only those that seem to matter are
+        scored.
     known : bool
         Whether there is a reference.
-    factors : ndarray of float64 of shape (n,)
-        Overwritten.
-    labels_out, gradient_out, counts, losses
-        As of ``label_gradient_kernels``: of the word's own contexts and those found.
+    out : tuple of ndarray
+        Overwritten, as in ``label_gradient_kernels``: the word's own contexts and those found.
     wants_more : ndarray of bool of shape (n,)
-        Overwritten: where contexts behind the last one found may matter.
-    kept : ndarray of int32 of shape (n, n_most)
-        Overwritten by the contexts found that matter, and are not the word's own.
-    n_kept : ndarray of int64 of shape (n,)
-        Overwritten: how many these are.
+        Overwritten: whether contexts beyond the last one found may matter.
+    keeping : tuple of ndarray
+        Overwritten: contexts found that matter and are not the word's own, int32 (n, n_most), and
+        how many, int64 (n,).
     """
+    V, indptr, positives, shares, weight = words
+    found, scores, n_found = candidates
+    others, chances, scores_of_others, of_others = drawn
+    log_shares, centres, heights, factors = reference
+    labels_out, gradient_out, counts, losses = out
+    kept, n_kept = keeping
     has_scores = scores.shape[1] > 0 or found.shape[1] == 0
     last_pair = indptr[V.shape[0]] - 1
     room = found.shape[1] + np.max(indptr[1:] - indptr[:-1])
@@ -150,7 +141,7 @@ def gradient_of_found(
         n_own = n
         largest, total = _add(z, 0, n, work, -np.inf, 0.0)
         error_sum, squares, n_scored = 0.0, 0.0, 0
-        done, until = 0, n_found[i] if is_exact or not has_scores else next_number(0)
+        done, until = 0, n_found[i] if is_exact or not has_scores else next_size(0)
         while True:
             until = min(until, n_found[i])
             before = n
@@ -184,7 +175,7 @@ def gradient_of_found(
             if done == n_found[i]:
                 wants_more[i] = True
                 break
-            until = next_number(done)
+            until = next_size(done)
         # All sums are divided by exp(largest).
         height = math.exp(min(heights[i] - largest, _MOST)) if known else 0.0
         sum_found, sum_drawn = total, height
@@ -220,8 +211,8 @@ def gradient_of_found(
             gradient_out[i, j] = weight[i] * work[j]
         if known:
             for j in range(n):
-                reference = _reference(z[j], labels[j], log_shares, centres[i])
-                gradient_out[i, j] -= factors[i] * reference
+                expected = _reference(z[j], labels[j], log_shares, centres[i])
+                gradient_out[i, j] -= factors[i] * expected
         losses[i] = weight[i] * (log_total - mean_score)
         counts[i] = n
 

@@ -36,10 +36,7 @@ def _place(ends, first, last, point):
 
 
 @kernel
-def sample_pairs(
-    U, W, order, visits, indptr, contexts, ends, noise, n_negative, rate, last_rate, key,
-    counter,
-):  # fmt: skip
+def sample_pairs(U, W, pairs, noise, n_negative, rate, last_rate, key, counter):
     """Take a step for each of some pairs; the order of all steps is given.
 
     Parameters
@@ -48,23 +45,20 @@ def sample_pairs(
         Changed.
     W : ndarray of float of shape (n_contexts, >= dim)
         Changed.
-    order : ndarray of int32 of shape (m,)
-        Words.
-    visits : ndarray of int64 of shape (m,)
-        Pairs of each.
-    indptr, contexts : ndarray of int64 of shape (n_words + 1,), ndarray of int32
-    ends : ndarray of float32
-        Counts of the contexts of each word, summed up.
+    pairs : tuple of ndarray
+        Words, int32 (m,), and the number of pairs of each, int64 (m,); the contexts of all words in
+        CSR form, int64 (n_words + 1,) and int32; cumulated counts in each row, float32.
     noise : ClassSampler
-        The shares of contexts that are drawn against them.
+        Distribution of the negative contexts.
     n_negative : int
     rate, last_rate : float
         Learning rates of the first and the last pair.
     key : uint64
         Of the random numbers.
     counter : int
-        How many were drawn before; each pair takes ``n_negative + 1``.
+        Number of earlier draws; each pair takes ``n_negative + 1``.
     """
+    order, visits, indptr, contexts, ends = pairs
     dim = U.shape[1]
     step = np.empty(dim, U.dtype)
     total = max(1, np.sum(visits))

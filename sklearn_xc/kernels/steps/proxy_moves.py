@@ -7,8 +7,6 @@ import numpy as np
 
 from sklearn_xc.kernels.compiling.jit import kernel
 
-_EPSILON = np.float32(1e-10)
-
 
 @kernel
 def write_squares(W):
@@ -28,7 +26,7 @@ def write_squares(W):
 
 
 @kernel
-def move_proxies(W, rows, bounds, order, owners, values, V, rate, scale, squares, lengths):
+def move_proxies(W, rows, bounds, order, owners, values, V, rate, scale, lengths):
     """Take a step from each proxy that has entries, along the gradient by the proxy itself.
 
     With the gradients g_i by the score of a label, that by its proxy is ``sum_i g_i 2 (V_i - y)``.
@@ -46,9 +44,6 @@ def move_proxies(W, rows, bounds, order, owners, values, V, rate, scale, squares
         The g of each entry.
     V : ndarray of float of shape (n, dim)
     rate, scale : float
-    squares : ndarray of float of the shape of W, or (0, 0)
-        Sums of squared gradients so far, by which Adagrad divides instead; changed, but for the
-        last column. An empty one is for plain steps.
     lengths : ndarray of float of shape (n_distinct,)
         Overwritten: how far each row has moved.
     """
@@ -68,15 +63,8 @@ def move_proxies(W, rows, bounds, order, owners, values, V, rate, scale, squares
         w, pull = W[rows[r]], total * scale
         for j in range(dim):
             gradient[j] = 2 * gradient[j] - pull * w[j]
-        # 2. How far along it.
-        step = rate / (1 + 2 * rate * size)
-        if squares.shape[0] > 0:
-            step, square = rate, squares[rows[r]]
-            for j in range(dim):
-                square[j] += gradient[j] * gradient[j]
-                gradient[j] /= np.sqrt(square[j]) + _EPSILON
-        # 3. The row of the proxy there.
-        step = 2 * step / scale
+        # 2. The damped step, and the row of the proxy there.
+        step = 2 * (rate / (1 + 2 * rate * size)) / scale
         moved, square_norm = 0.0, 0.0
         for j in range(dim):
             by = step * gradient[j]

@@ -9,16 +9,14 @@ import numpy as np
 from sklearn_xc.kernels.compiling.jit import inlined, kernel
 from sklearn_xc.kernels.emitters.int16_lanes import prefetch
 
-_EPSILON = np.float32(1e-10)
-#: Entries whose rows are asked for before they are added: a processor foresees lines of memory
-#: within a row, but not the next row.
+#: Entries whose rows are prefetched: the hardware prefetches within a row, but not the next row.
 _AHEAD = 8
 _LINE_BYTES = 64
 
 
 @inlined
 def prefetch_row(W, row):
-    """Ask for a row of a matrix, which is C-contiguous; it need not exist."""
+    """Prefetch a row of a C-contiguous matrix; it need not exist."""
     dim = np.uint64(W.shape[1])
     first, j = np.uint64(row) * dim, np.uint64(0)
     while j < dim:
@@ -72,7 +70,7 @@ def group_entries(starts, counts, ids, slots, rows, bounds, order, owners):
 
 
 @kernel
-def move_rows(W, rows, bounds, order, owners, values, V, rate, last_rate, squares, lengths):
+def move_rows(W, rows, bounds, order, owners, values, V, rate, last_rate, lengths):
     """Take a step from each row that has entries.
 
     Parameters
@@ -86,9 +84,6 @@ def move_rows(W, rows, bounds, order, owners, values, V, rate, last_rate, square
     V : ndarray of float of shape (n, dim)
     rate, last_rate : float
         Of the step, and of that of the further column.
-    squares : ndarray of float of the shape of W, or (0, 0)
-        Sums of squared gradients so far, by which Adagrad divides; changed. An empty one is for
-        plain steps.
     lengths : ndarray of float of shape (n_distinct,)
         Overwritten: how far each row has moved.
     """
@@ -104,14 +99,6 @@ def move_rows(W, rows, bounds, order, owners, values, V, rate, last_rate, square
             for j in range(dim):
                 gradient[j] += value * v[j]
             last += value
-        if squares.shape[0] > 0:
-            square = squares[rows[r]]
-            for j in range(dim):
-                square[j] += gradient[j] * gradient[j]
-                gradient[j] /= np.sqrt(square[j]) + _EPSILON
-            if has_last:
-                square[dim] += last * last
-                last /= np.sqrt(square[dim]) + _EPSILON
         w = W[rows[r]]
         total = rate * 0
         for j in range(dim):
@@ -179,7 +166,7 @@ def squared_norms(starts, counts, values):
 
 @kernel
 def add_drift(rows, lengths, drift, limit, due):
-    """Add moves to the way that rows have gone, and return how many have gone farther than a limit.
+    """Add moves to the drift of rows; return the number of rows whose drift exceeds a limit.
 
     Parameters
     ----------
@@ -188,10 +175,10 @@ def add_drift(rows, lengths, drift, limit, due):
     lengths : ndarray of float of shape (m,)
         Of their moves.
     drift : ndarray of float32 of shape (n_rows,)
-        Changed: 0 for those that have gone too far.
+        Distance moved since the row was last reported; changed, reset to 0 for the rows in `due`.
     limit : float
     due : ndarray of int32 of shape (m,)
-        Overwritten: the rows that have.
+        Overwritten: the rows beyond the limit.
     """
     n = 0
     for r in range(rows.shape[0]):

@@ -1,1 +1,1 @@
-"""From text to numbers of words, and from these to counts of what stands near what."""
+"""Kernels that count which words occur near each other."""

@@ -1,4 +1,4 @@
-"""How often words stand near each other: a block of text by the word, and the sum of blocks."""
+"""Counts of the words near each word, in a block of text ordered by word."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def order_by_word(words, first, last, starts_out, positions_out):
     Parameters
     ----------
     words : ndarray of int32
-        A text; what is negative is none of the words.
+        A text; negative numbers are ends of sentences.
     first, last : int
         The positions from `first` up to, not including, `last` are ordered.
     starts_out : ndarray of int64 of shape (n_words + 1,)
@@ -47,9 +47,7 @@ def count_contexts_of_words(
     first,
     last,
     weights,
-    sums,
-    marks,
-    eights,
+    accumulator,
     columns_out,
     weights_out,
     lengths_out,
@@ -67,13 +65,14 @@ def count_contexts_of_words(
         The words from `first` up to, not including, `last` are counted.
     weights : ndarray of uint32 of shape (window,)
         Of a word at distance 1, 2, ..., positive.
-    sums, marks, eights : ndarrays
-        As of ``new_sums``, of uint32, for all words. As they were on return.
+    accumulator : tuple of ndarray
+        Of ``new_sums``, of uint32, for all words; all zeros on entry and on return.
     columns_out, weights_out : ndarray of uint32
         Overwritten, and one place behind; columns rise in each row.
     lengths_out : ndarray of int32 of shape (last - first,)
         Overwritten with the number of columns of each row.
     """
+    sums, marks, eights = accumulator
     n = 0
     window = np.uint64(weights.shape[0])
     for w in range(np.uint64(first), np.uint64(last)):
@@ -93,34 +92,4 @@ def count_contexts_of_words(
         if starts[w] < starts[w + _ONE]:
             n = take(sums, eights, columns_out, weights_out, n)
         lengths_out[w - np.uint64(first)] = n - before
-    return n
-
-
-@kernel
-def add_rows(columns, weights, starts, sums, marks, eights, columns_out, weights_out, lengths_out):
-    """Write the sum of some matrices, row after row; return how many entries it has.
-
-    Parameters
-    ----------
-    columns, weights : ndarray of uint32
-        The entries of all matrices.
-    starts : ndarray of int64 of shape (n_matrices, n_rows + 1)
-        Where each row of each matrix begins.
-    sums, marks, eights : ndarrays
-        As of ``new_sums``, of int64, for all columns. As they were on return.
-    columns_out : ndarray of uint32
-        Overwritten, and one place behind; columns rise in each row.
-    weights_out : ndarray of int64
-        Overwritten likewise.
-    lengths_out : ndarray of int32 of shape (n_rows,)
-        Overwritten with the number of columns of each row.
-    """
-    n = 0
-    for row in range(np.uint64(lengths_out.shape[0])):
-        for k in range(np.uint64(starts.shape[0])):
-            for t in range(np.uint64(starts[k, row]), np.uint64(starts[k, row + _ONE])):
-                add(sums, marks, np.uint64(columns[t]), np.int64(weights[t]))
-        before = n
-        n = take(sums, eights, columns_out, weights_out, n)
-        lengths_out[row] = n - before
     return n

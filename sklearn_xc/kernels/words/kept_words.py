@@ -4,8 +4,9 @@ import numpy as np
 
 from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.kernels.softmax.negatives import mix
-from sklearn_xc.kernels.words.word_numbers import END
 
+#: Ends a sentence.
+END = -1
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
 _11 = np.uint64(11)
@@ -13,25 +14,25 @@ _11 = np.uint64(11)
 
 @kernel
 def keep_words(numbers, new_numbers, limits, key, position, is_open, words_out, n_out):
-    """Write the new numbers of the occurrences that stay; return where to go on.
+    """Write the new numbers of the occurrences that are kept.
 
-    The occurrence at a position of the text stays if 53 random bits, a function of the key and the
-    position, are below the limit of its word.
+    An occurrence is kept if 53 random bits, a function of the key and its position in the text, are
+    below the limit of its word.
 
     Parameters
     ----------
     numbers : ndarray of int32
         Words, and ``END`` where a sentence ends.
     new_numbers : ndarray of int32
-        The new number of each word, -1 for one that goes.
+        The new number of each word, -1 for one that is dropped.
     limits : ndarray of uint64
         Of each new number; 2**53 keeps all.
     key : uint64
         Of the seed.
     position : int
-        How many words the text has before these.
+        Number of words in earlier calls.
     is_open : bool
-        Whether words stayed since the last ``END`` that was written.
+        Whether words were kept since the last ``END`` written.
     words_out : ndarray of int32
         Written from `n_out`, at most as many as `numbers` has.
     n_out : int

@@ -1,7 +1,7 @@
-"""Sums for many columns of which few are met: added in any order, taken with columns rising.
+"""Sums over many columns, few of them non-zero: added in any order, read with columns rising.
 
-A byte tells which eights of columns were met. It is written without a look at what is there: a test
-whether a column is new, which nobody can predict, made counting two to three times slower.
+A byte marks each group of eight columns with an addition. It is written unconditionally: an
+unpredictable test whether a column is new made counting two to three times slower.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ for _bit in range(64):
 
 
 def new_sums(n_columns, dtype):
-    """Return sums of nothing.
+    """Return empty sums.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def new_sums(n_columns, dtype):
     -------
     sums : ndarray of `dtype` of shape (>= n_columns,)
     marks : ndarray of uint8
-        1 for each eight columns that were met.
+        1 for each eight columns with an addition.
     eights : ndarray of uint64
         The same memory, eight marks at a time.
     """
@@ -52,9 +52,9 @@ def _lowest(bits):
 
 @inlined
 def take(sums, eights, columns_out, sums_out, n_out):
-    """Write what was met from `n_out`, leave no sums, and return the new `n_out`.
+    """Write columns and sums from `n_out` on, reset them, and return the new `n_out`.
 
-    One place behind what is written is overwritten too.
+    One further place is overwritten as well.
     """
     at = np.uint64(n_out)
     for i in range(np.uint64(eights.shape[0])):

@@ -71,10 +71,9 @@ def search(data, loss, found, scores, is_exact, n_found=None, wants_more=None):
     out = empty(data.n, found.shape[1] + most)
     wants_more = np.empty(data.n, np.bool_) if wants_more is None else wants_more
     kernels, parameters = kernels_of(loss)
-    kernels.searched(
-        data.W, data.V, data.indptr, data.positives, data.weight, found.astype(np.int32), scores,
-        n_found, is_exact, parameters, *out, wants_more,
-    )  # fmt: skip
+    batch = data.V, data.indptr, data.positives, data.weight
+    candidates = found.astype(np.int32), scores, n_found
+    kernels.searched(data.W, batch, candidates, is_exact, parameters, tuple(out), wants_more)
     return as_dense(data, out)
 
 
@@ -183,15 +182,6 @@ def test_scores_that_are_exact_are_taken_as_they_are(loss, label_set_loss):
         value, gradient, _ = label_set_loss(loss, shifted[labels], len(own), MU)
         assert result[0][i] == pytest.approx(data.weight[i] * value, rel=1e-12)
         np.testing.assert_allclose(result[1][i, labels], data.weight[i] * gradient, atol=1e-12)
-
-
-@each_loss
-def test_nothing_was_found(loss, label_set_loss):
-    data = make()
-    found, scores = np.full((5, 3), -1), np.full((5, 3), -np.inf)
-    for is_exact in (True, False):
-        result = search(data, loss, found, scores, is_exact, np.zeros(5, np.int64))
-        assert_same(result, expected_over(data, label_set_loss, loss, [[]] * 5))
 
 
 class TestEstimates:
@@ -325,7 +315,3 @@ def test_instances_do_not_depend_on_each_other(loss):
         losses, gradients = search(alone, loss, found[i : i + 1], scores[i : i + 1], False)
         assert losses.tobytes() == together[0][i : i + 1].tobytes()
         assert gradients.tobytes() == together[1][i : i + 1].tobytes()
-
-
-def test_kernels_are_made_once():
-    assert kernels_of("margin")[0] is kernels_of("margin")[0]

@@ -77,11 +77,15 @@ def test_gradients_over_some_contexts(seed, dtype, scores, has_reference):
     kept, n_kept = np.empty((N, 4), np.int32), np.empty(N, np.int64)
     scores_of_others = V @ W[drawn].T
     before = scores_of_others.copy()
-    gradient_of_found(
-        W, V, indptr, positives, flat_shares, weight, found, of_found, np.full(N, 5),
-        scores == "exact", drawn, chances[drawn], scores_of_others, of_others, log_shares, centres,
-        heights, has_reference, factors, labels, values, counts, losses, wants_more, kept, n_kept,
-    )  # fmt: skip
+    batch, candidates = (
+        (V, indptr, positives, flat_shares, weight),
+        (found, of_found, np.full(N, 5)),
+    )
+    others = drawn, chances[drawn], scores_of_others, of_others
+    reference = log_shares, centres, heights, factors
+    how, out = (scores == "exact", has_reference), (labels, values, counts, losses)
+    keeping = kept, n_kept
+    gradient_of_found(W, batch, candidates, others, reference, *how, out, wants_more, keeping)
     np.testing.assert_array_equal(scores_of_others, before)
     for i in range(N):
         n_own = len(own[i])
@@ -116,12 +120,13 @@ def test_a_search_that_may_have_missed_something_asks_for_more():
     room = 3 + int(np.diff(indptr).max())
     none = np.empty(0, np.int32), np.empty(0), np.empty((N, 0)), np.empty((N, 0))
     for is_exact, expected in ((True, False), (False, True)):
-        gradient_of_found(
-            W, V, indptr, positives, shares, weight, found, scores, np.full(N, 3), is_exact, *none,
-            np.zeros(N_CONTEXTS), np.zeros(N), np.zeros(N), False, np.empty(N),
-            np.empty((N, room), np.int32), np.empty((N, room)), np.empty(N, np.int64), np.empty(N),
-            wants_more, np.empty((N, 0), np.int32), np.empty(N, np.int64),
-        )  # fmt: skip
+        batch, candidates = (V, indptr, positives, shares, weight), (found, scores, np.full(N, 3))
+        reference = np.zeros(N_CONTEXTS), np.zeros(N), np.zeros(N), np.empty(N)
+        labels, values = np.empty((N, room), np.int32), np.empty((N, room))
+        out = labels, values, np.empty(N, np.int64), np.empty(N)
+        keeping = np.empty((N, 0), np.int32), np.empty(N, np.int64)
+        how = is_exact, False
+        gradient_of_found(W, batch, candidates, none, reference, *how, out, wants_more, keeping)
         assert (wants_more == expected).all()
 
 
@@ -188,6 +193,7 @@ def test_negative_sampling():
                 step += g * w[y, :5]
                 w[y, :5] += g * u
             u += step
-    sample_pairs(U, W, order, visits, indptr, contexts, ends, noise, n_negative, 0.05, 0.02, key, 5)
+    pairs = order, visits, indptr, contexts, ends
+    sample_pairs(U, W, pairs, noise, n_negative, 0.05, 0.02, key, 5)
     np.testing.assert_allclose(U, expected[0], rtol=1e-9)
     np.testing.assert_allclose(W, expected[1], rtol=1e-9)

@@ -63,23 +63,12 @@ def test_no_entries():
     assert n == 0
 
 
-def test_all_rows_have_entries():
-    starts, counts = np.array([0, 9]), np.array([9, 9])
-    ids = np.concatenate([np.arange(9), np.arange(9)[::-1]]).astype(np.int32)
-    rows, bounds, order, owners, n = group(starts, counts, ids)
-    assert n == 9
-    assert rows.tolist() == list(range(9))
-    assert bounds.tolist() == list(range(0, 19, 2))
-    assert order.tolist() == [t for k in range(9) for t in (k, 17 - k)]
-    assert owners.tolist() == [0, 1] * 9
-
-
-def move(W, entries, V, rate, squares, last_rate=np.nan):
+def move(W, entries, V, rate, last_rate=np.nan):
     starts, counts, ids, values = entries
     rows, bounds, order, owners, n = group(starts, counts, ids)
     rates = W.dtype.type(rate), W.dtype.type(last_rate)
     before, lengths = W.copy(), np.full(n, np.nan, W.dtype)
-    move_rows(W, rows, bounds, order, owners, values, V, *rates, squares, lengths)
+    move_rows(W, rows, bounds, order, owners, values, V, *rates, lengths)
     gone = np.linalg.norm(W - before, axis=1)[rows[:n]]
     np.testing.assert_allclose(lengths, gone, rtol=1e-3, atol=1e-6)
 
@@ -91,7 +80,7 @@ def test_plain_steps(seed, dtype):
     rng = np.random.default_rng(1)
     W, V = (rng.normal(size=(n, DIM)).astype(dtype) for n in (N_ROWS, 6))
     before = W.copy()
-    move(W, entries, V, 0.3, np.empty((0, 0), dtype))
+    move(W, entries, V, 0.3)
     expected = before - 0.3 * (G.T @ V.astype(np.float64))
     tol = 1e-14 if dtype == np.float64 else 1e-6
     np.testing.assert_allclose(W, expected, atol=tol)
@@ -101,57 +90,19 @@ def test_plain_steps(seed, dtype):
     assert np.abs(W - before)[~untouched].max() > 0.1
 
 
-@pytest.mark.parametrize("is_adagrad", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_further_column_has_a_rate_of_its_own(seed, dtype, is_adagrad):
+def test_a_further_column_has_a_rate_of_its_own(seed, dtype):
     """And is stepped for a 1 beside each V."""
     *entries, G = make_entries(seed, dtype=dtype)
     rng = np.random.default_rng(1)
     W, V = rng.normal(size=(N_ROWS, DIM + 1)).astype(dtype), rng.normal(size=(6, DIM)).astype(dtype)
     before = W.copy()
-    squares = np.full(W.shape, 0.25, dtype) if is_adagrad else np.empty((0, 0), dtype)
-    move(W, entries, V, 0.3, squares, 0.7)
+    move(W, entries, V, 0.3, 0.7)
     gradient = G.T @ np.column_stack([V.astype(np.float64), np.ones(6)])
-    if is_adagrad:
-        sums = 0.25 + gradient**2
-        np.testing.assert_allclose(squares, sums, rtol=1e-5)
-        gradient /= np.sqrt(sums)
     expected = before - gradient * ([0.3] * DIM + [0.7])
     np.testing.assert_allclose(W, expected, atol=1e-9 if dtype == np.float64 else 1e-6)
     assert np.abs(W - before)[:, -1].max() > 0.1
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_adagrad(dtype):
-    """Squares of the summed gradient, not of each instance's, are added up before the division."""
-    rng = np.random.default_rng(1)
-    W, V = (rng.normal(size=(n, DIM)).astype(dtype) for n in (N_ROWS, 6))
-    expected, sums = W.astype(np.float64), np.zeros(W.shape)
-    squares = np.zeros_like(W)
-    for seed in range(4):
-        *entries, G = make_entries(seed, dtype=dtype)
-        gradient = G.T @ V.astype(np.float64)
-        sums += gradient**2
-        expected -= 0.3 * gradient / (np.sqrt(sums) + 1e-10)
-        move(W, entries, V, 0.3, squares)
-    tol = 1e-12 if dtype == np.float64 else 1e-5
-    np.testing.assert_allclose(squares, sums, rtol=tol, atol=tol)
-    np.testing.assert_allclose(W, expected, rtol=tol, atol=tol)
-    assert not squares[-1].any()
-
-
-def test_adagrad_does_not_move_where_no_gradient_was():
-    """0 / 0 would be NaN."""
-    W, squares = np.ones((N_ROWS, DIM)), np.zeros((N_ROWS, DIM))
-    entries = np.array([0]), np.array([1]), np.array([4], np.int32), np.array([2.0])
-    V = np.zeros((1, DIM))
-    V[0, 1] = -3.0
-    move(W, entries, V, 0.5, squares)
-    expected = np.ones((N_ROWS, DIM))
-    expected[4, 1] = 1.5
-    np.testing.assert_allclose(W, expected, rtol=1e-9)
-    assert squares[4].tolist() == [0.0, 36.0, 0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
