@@ -134,86 +134,15 @@ def test_a_score_after_each_epoch(name):
     assert rows[0]["P@1"] == rows[-1]["P@1"] == model.score(X, Y, sample_weight=weight)
 
 
-class TestModels:
-    def test_the_whole_fit_ends_with_the_model(self, entry, silent):
-        models = Models()
-        entry.make().set_callbacks(models).fit(X, Y)
-        task, model = models.found[-1]
-        assert task == "fit"
-        assert_same_answers(model, silent, X, entry)
-
-    @pytest.mark.parametrize("name", BY_EPOCHS)
-    @pytest.mark.parametrize("average", [False, True])
-    def test_each_epoch_has_the_model_of_a_fit_that_ends_there(self, name, average):
-        models, entry = Models(), ENTRIES[name]
-        of_fit = {"average": average, "decay": 0.9}
-        of_fit = {name: value for name, value in of_fit.items() if entry.has(name)}
-        fitted = entry.make(**of_fit).set_callbacks(models).fit(X, Y)
-        epochs = [model for task, model in models.found if task == "epoch"]
-        assert len(epochs) == fitted.n_iter_ == 3
-        for n, model in enumerate(epochs, 1):  # looked at when all is over
-            short = entry.make(**of_fit, max_iter=n).fit(X, Y)
-            assert_same_answers(model, short, X, entry)
-            assert model.n_iter_ == n
-            assert len(model.fit_report_["loss"]) == n
-
-    @pytest.mark.parametrize("name", BY_EPOCHS)
-    def test_a_score_after_each_epoch(self, name):
-        """Of a sparse Y, with weights."""
-        monitor = callback.ScoringMonitor(scoring=TopKScorer(ks=(1, 3), metrics=("precision",)))
-        weight = np.linspace(0.5, 2, 60)
-        model = ENTRIES[name].make().set_callbacks(monitor).fit(X, Y, sample_weight=weight)
-        rows = monitor.get_logs().data
-        assert [row["task_name"] for row in rows] == ["fit"] + ["epoch"] * 3
-        assert rows[0]["P@1"] == rows[-1]["P@1"] == model.score(X, Y, sample_weight=weight)
-        monitor = callback.ScoringMonitor(scoring="f1_micro")
-        ENTRIES[name].make().set_callbacks(monitor).fit(X, Y)
-        assert all(0 < row["f1_micro"] <= 1 for row in monitor.get_logs().data)
-
-
-class TestStopping:
-    @pytest.mark.parametrize("name", BY_EPOCHS)
-    def test_training_ends_after_the_epoch(self, name):
-        entry = ENTRIES[name]
-        of_fit = {"decay": 0.9} if entry.has("decay") else {}
-        stopped = entry.make(**of_fit).set_callbacks(Stopping()).fit(X, Y)
-        assert stopped.n_iter_ == 1
-        assert_same_answers(stopped, entry.make(**of_fit, max_iter=1).fit(X, Y), X, entry)
-
-    @pytest.mark.parametrize("name", BY_EPOCHS)
-    def test_also_where_epochs_were_searched_for(self, name):
-        recorder, entry = Stopping(), ENTRIES[name]
-        model = entry.make(early_stopping=True, learning_rate="auto").set_callbacks(recorder)
-        assert model.fit(X, Y).n_iter_ == 1
-        assert len(recorder.named("begin")) == len(recorder.named("end"))
-        model.predict_topk(X, 2)
-
-    def test_lines_say_so(self, capsys):
-        own = {"learning_rate": "auto", "early_stopping": False, "max_iter": 2}
-        model = ENTRIES["ImplicitSoftmaxSGD"].make(verbose=1, **own)
-        model.set_callbacks(Stopping()).fit(X, Y)
-        lines = [line for line in capsys.readouterr().out.splitlines() if "stopped" in line]
-        assert lines == ["[ImplicitSoftmaxSGD] stopped here: a callback asked for it"]
-        model.set_params(max_iter=1).fit(X, Y)  # which ends by itself
-        assert "stopped" not in capsys.readouterr().out
-
-    @pytest.mark.parametrize("n_shards", [1, 3])
-    def test_both_modules(self, n_shards):
-        entry = ENTRIES["NGAMEEmbeddingXC"]
-        own = {"max_iter": 4, "classifier_max_iter": 3, "n_shards": n_shards}
-        model = entry.make(**own).set_callbacks(Stopping()).fit(X, Y)
-        assert model.fit_report_["module"].tolist() == ["encoder", "classifier"]
-        model.predict_topk(X, 2)
-
-    def test_a_race_is_decided_by_the_folds_so_far(self):
-        model = ENTRIES["OvALinearXCCV"].make(exhaustive=True).set_callbacks(Stopping()).fit(X, Y)
-        assert np.isfinite(model.scores_).all(axis=1).tolist() == [True, False]
-
-    @pytest.mark.parametrize("name", ["OvALinearXC", "StackingXC", "ThresholdTuner"])
-    def test_nothing_is_left_out_where_all_is_needed(self, name):
-        entry = ENTRIES[name]
-        model = entry.make().set_callbacks(Stopping()).fit(X, Y)
-        assert_same_model(model, entry.make().fit(X, Y))
+@by_epochs
+@pytest.mark.parametrize("own", [{}, {"early_stopping": True, "learning_rate": "auto"}], ids=str)
+def test_training_stops_after_an_epoch(name, own, capsys):
+    entry, recorder = ENTRIES[name], Recorder(stops_after="epoch")
+    stopped = entry.make(decay=0.9, verbose=1, **own).set_callbacks(recorder).fit(X, Y)
+    assert stopped.n_iter_ == 1
+    if not own:
+        assert_same_answers(stopped, entry.make(decay=0.9, max_iter=1).fit(X, Y), X, entry)
+        assert "stopped here: a callback asked for it" in capsys.readouterr().out
 
 
 def test_a_race_is_decided_by_the_folds_so_far():
