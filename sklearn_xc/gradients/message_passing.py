@@ -65,7 +65,7 @@ class MessagePassing(BaseEstimator):
     default_index: ClassVar[str] = "spherical"
 
     def start(self, task: GradientTask) -> "Coupled":
-        """Return the method of one training.
+        """Return the method of a training; see `GradientTask`.
 
         Raises
         ------

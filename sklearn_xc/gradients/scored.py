@@ -35,7 +35,7 @@ class ExactGradient(BaseEstimator):
     default_index: ClassVar[str] = "product"
 
     def start(self, task: GradientTask) -> "Exact":
-        """Return the method of one training."""
+        """Return the method of a training; see `GradientTask`."""
         return Exact(task.loss)
 
 
@@ -84,7 +84,7 @@ class SampledGradient(BaseEstimator):
     default_index: ClassVar[str] = "product"
 
     def start(self, task: GradientTask) -> "Sampled":
-        """Return the method of one training."""
+        """Return the method of a training; see `GradientTask`."""
         return Sampled(task.loss, task.n_candidates, (task.seed, 1))
 
 

@@ -54,7 +54,7 @@ class SearchedGradient(BaseEstimator):
     default_index: str | MipsIndex = "product"
 
     def start(self, task: GradientTask) -> "Searched":
-        """Return the method of one training."""
+        """Return the method of a training; see `GradientTask`."""
         return Searched(task.loss, task.n_candidates, FollowingIndex(task.make_index()), task.seed)
 
 
