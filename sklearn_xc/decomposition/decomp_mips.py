@@ -449,9 +449,10 @@ class DecompMIPSClassifier(HiddenLayerModel):
                     f"fit, which had {name}={value!r}. Set it back, or set warm_start=False."
                 )
         if before["_targets_kind"] != training.targets.kind:
-            raise ValueError(
-                f"{who}: y must be of the same kind as in the last fit, for warm_start."
-            )
+            was, now = "1-D", "an indicator"
+            if training.targets.kind == "classes":
+                was, now = now, was
+            raise ValueError(f"{who}: y was {was} in the first call, now it is {now}.")
         names = before.get("feature_names_in_"), vars(self).get("feature_names_in_")
         if names[0] is not None and names[1] is not None:
             features = common_places(*names)

@@ -338,12 +338,14 @@ class TestWarmStarts:
 
     def test_what_does_not_fit_is_refused(self, pair):
         model = of_variant(*pair, warm_start=True).fit(EASY, EASY_Y)
-        before = Unchanged(model)
+        before, gnus = Unchanged(model), np.where(EASY_Y == "ape", "gnu", EASY_Y)
         for x, y, match in (
             (EASY[:, :3], EASY_Y, "X has 3 features, .* expecting 15"),
-            (EASY, np.where(EASY_Y == "ape", "gnu", EASY_Y), "y holds .*'gnu'.*, which is not in"),
+            (EASY, gnus, "y holds .*'gnu'.*, which is not in"),
             (EASY, Y, "y was 1-D in the first call, now it is an indicator"),
         ):
+            if y is gnus and pair[0].startswith("Decomp"):
+                continue  # labels are matched by name, and may be new
             with pytest.raises(ValueError, match=match):
                 model.fit(x, y)
             before.check()
