@@ -103,7 +103,6 @@ EXPERIMENTS = {
         "NGAMEEmbeddingXC: samplers by epoch, components, labels never seen, theorems",
     ),
     "transformer": (
-        "embedding.transformer",
         "NGAMEEmbeddingXC with a transformer: frozen, fine-tuned by mini-batches, cost by length",
     ),
     "word_similarity": (

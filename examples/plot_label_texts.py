@@ -20,12 +20,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.frozen import FrozenEstimator
 
 from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC, OvALinearXC
 from sklearn_xc.datasets import load_tate_subjects
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
+from sklearn_xc.mips import ExactIndex
 
 began = time.perf_counter()
 train, test = load_tate_subjects("train"), load_tate_subjects("test")
@@ -63,15 +63,18 @@ warnings.simplefilter("ignore", UnseenLabelWarning)
 best["one-vs-all"] = OvALinearXC(n_jobs=2).fit(X, Y).predict_topk(X_test, k)[0]
 ngame = NGAMEEmbeddingXC(n_jobs=2, random_state=0)
 best["NGAME without texts"] = ngame.fit(X, Y).predict_topk(X_test, k)[0]
-best["embedding without texts"] = ngame.predict_topk(X_test, k, component="embedding")[0]
-ngame.set_params(
-    label_features=LabelFeatures(train.label_paths),
-    label_vectorizer=FrozenEstimator(vectorizer),
-)
-best["NGAME with texts"] = ngame.fit(X, Y).predict_topk(X_test, k)[0]
-rare_first = ngame.set_params(objective="propensity")
-best["NGAME with texts, rare first"] = rare_first.predict_topk(X_test, k)[0]
-best["cosine with the text"] = ngame.predict_topk(X_test, k, component="features")[0]
+index = ExactIndex(n_jobs=2)
+index.build(ngame.label_embeddings_)
+best["embedding without texts"] = index.query(ngame.embed(X_test), k).labels
+Z = vectorizer.transform(train.label_paths)
+ngame.set_params(label_features=LabelFeatures(Z))
+labels, chances = ngame.fit(X, Y).predict_topk(X_test, 100)
+best["NGAME with texts"] = labels[:, :k]
+weighted = chances / propensity(counts, len(texts))[labels]
+order = np.argsort(-weighted, axis=1, kind="stable")[:, :k]
+best["NGAME with texts, rare first"] = np.take_along_axis(labels, order, axis=1)
+cosines = (X_test @ Z.T).toarray()
+best["cosine with the text"] = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
 
 # %%
 # ``Recall@10`` is the share of a bin's true subjects that are among the ten best of their work.

@@ -20,7 +20,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.frozen import FrozenEstimator
 
 from sklearn_xc import (
     ImplicitSoftmaxSGD,
@@ -60,7 +59,7 @@ print(f"{len(works):,} works, {len(new):,} test works, {len(subjects):,} subject
 warnings.simplefilter("ignore", UnseenLabelWarning)
 warnings.simplefilter("ignore", PruningWarning)
 ova = ("one-vs-all", OvALinearXC(n_jobs=2))
-reads = {"label_features": LabelFeatures(names), "label_vectorizer": FrozenEstimator(vectorizer)}
+reads = {"label_features": LabelFeatures(vectorizer.transform(names))}
 others = {
     "softmax": ImplicitSoftmaxSGD(random_state=0, n_jobs=2),
     "names": NGAMEEmbeddingXC(**reads, random_state=0, n_jobs=2),

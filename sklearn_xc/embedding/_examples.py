@@ -1,4 +1,4 @@
-"""Training instances with their labels and weights, whole or by label shard."""
+"""Training instances with their labels and weights."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_xc._blank_rows import LabelFrequencies, is_blank
 from sklearn_xc._data import CsrRows
 from sklearn_xc._distinct import distinct_by_hash, distinct_instances
-from sklearn_xc.embedding._texts import TextRows
+from sklearn_xc.embedding._inputs import TextRows
 from sklearn_xc.samplers.protocol import Positives
 from sklearn_xc.solvers.batch_sgd import entry_places
 
@@ -29,51 +29,34 @@ class Examples(NamedTuple):
     weight: np.ndarray
 
     @classmethod
-    def distinct(
-        cls, X: CsrRows, indptr: np.ndarray, labels: np.ndarray, weight: np.ndarray
-    ) -> "Examples":
+    def distinct(cls, X: CsrRows, positives: Positives, weight: np.ndarray) -> "Examples":
         """Return the distinct instances, each with the weight of all that are equal to it."""
         if isinstance(X, TextRows):
-            rows, total = distinct_by_hash(X.hashes(), indptr, labels, weight)
+            rows, total = distinct_by_hash(X.hashes(), *positives, weight)
         else:
-            rows, total = distinct_instances(X, indptr, labels, weight)
-        return cls(X.take(rows), labels_of_rows(Positives(indptr, labels), rows), total)
+            rows, total = distinct_instances(X, *positives, weight)
+        return cls(X.take(rows), labels_of_rows(positives, rows), total)
 
     def take(self, rows: np.ndarray) -> "Examples":
         """Return some of the instances."""
         return Examples(self.X.take(rows), labels_of_rows(self.positives, rows), self.weight[rows])
 
     def with_features(self) -> "Examples":
-        """Return the instances that have a feature: others are no point of the sphere."""
+        """Return the instances that have a feature; others cannot be embedded."""
         return self.take(np.flatnonzero(np.diff(self.X.indptr) > 0))
 
-    def of_labels(self, labels: np.ndarray, n_labels: int) -> tuple[np.ndarray, "Examples"]:
-        """Return the instances that have one of some labels, with these labels alone.
-
-        Parameters
-        ----------
-        labels : ndarray of int of shape (m,)
-            Rising.
-        n_labels : int
-            In all.
-
-        Returns
-        -------
-        rows : ndarray of int64
-            Which instances.
-        own : Examples
-            Label 0 is the first of `labels`, and so on.
-        """
+    def of_labels(self, labels: np.ndarray, n_labels: int) -> "Examples":
+        """Return the instances that have one of some labels (rising), which are renumbered."""
         place = np.full(n_labels, -1, np.int32)
         place[labels] = np.arange(len(labels), dtype=np.int32)
         indptr, at = self.positives.indptr, place[self.positives.labels]
         counts = np.diff(np.append(0, np.cumsum(at >= 0))[indptr])
         rows = np.flatnonzero(counts > 0)
         own = Positives(np.append(0, np.cumsum(counts[rows])), at[at >= 0])
-        return rows, Examples(self.X.take(rows), own, self.weight[rows])
+        return Examples(self.X.take(rows), own, self.weight[rows])
 
     def frequencies(self, n_labels: int) -> LabelFrequencies:
-        """Return how often labels are."""
+        """Return the summed weights of each label's instances."""
         rows = np.repeat(np.arange(len(self.weight)), np.diff(self.positives.indptr))
         return LabelFrequencies.of(
             rows, self.positives.labels, self.weight, is_blank(self.X), n_labels
@@ -90,20 +73,9 @@ def labels_of_rows(positives: Positives, rows: np.ndarray) -> Positives:
 def held_out(
     positives: Positives, n_labels: int, n_wanted: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Choose instances that training does not see; no label loses its last instance.
+    """Return rows to train on and at most `n_wanted` rows to hold out, both rising.
 
-    Parameters
-    ----------
-    positives : Positives
-        Labels of all instances.
-    n_labels, n_wanted : int
-        Labels, and instances to hold out at most.
-    seed : int
-
-    Returns
-    -------
-    train, chosen : ndarray of int64
-        Instances to train on and those held out, both rising.
+    No label loses its last instance.
     """
     indptr, labels = positives
     n = len(indptr) - 1
@@ -118,9 +90,3 @@ def held_out(
             chosen.append(i)
     rows = np.sort(np.array(chosen, np.int64))
     return np.setdiff1d(np.arange(n), rows), rows
-
-
-def label_shards(n_labels: int, n_shards: int, seed: int) -> list[np.ndarray]:
-    """Return the labels of each shard, rising: cut at random, into shards of equal sizes."""
-    order = np.random.default_rng((seed, 3)).permutation(n_labels)
-    return [np.sort(part) for part in np.array_split(order, n_shards)]

@@ -1,54 +1,205 @@
-"""Epochs of Siamese training: an encoder (module M1), then classifiers beside it (module M2).
+"""Epochs of Siamese training: the encoder (module M1), then the classifiers (module M2).
 
-The way of the data, for the rows of a mini-batch, whose labels are called its pool::
+The data of a mini-batch, whose labels are called its pool::
 
     rows -> a positive each, and further negatives -> pool of labels
     rows, pool -> module.begin -> V, Z -> scores -> gradient by the scores       triplet_batch.py
                   module.learn <- gradients by V and by Z <-'
 """
 
+import contextlib
 import time
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_xc._data import read_only
-from sklearn_xc.embedding._examples import labels_of_rows
-from sklearn_xc.embedding._modules import Module
-from sklearn_xc.embedding._report import EpochReport
-from sklearn_xc.embedding._sampling import CheckedSampler
+from sklearn_xc._data import CsrRows, read_only
+from sklearn_xc.embedding._encoding import checked, encoded, encoder_input, joined_input
+from sklearn_xc.embedding._examples import Examples, labels_of_rows
+from sklearn_xc.encoders.protocol import Encoder
 from sklearn_xc.kernels.embedding.triplet_batch import triplet_gradient
+from sklearn_xc.parallel.progress import Progress
 from sklearn_xc.parallel.team import Team
-from sklearn_xc.samplers.protocol import Positives, TrainingState
-from sklearn_xc.storage.loops import restore
+from sklearn_xc.samplers.protocol import BatchSampler, TrainingState
+from sklearn_xc.solvers.adam import LazyAdam, kept_steps, resume_steps
+from sklearn_xc.solvers.batch_sgd import Entries
+from sklearn_xc.storage.loops import Loop, restore
 
 #: Scores whose gradients are worth a second thread.
 _LEAST_WORK = 200_000
+#: ``fit_report_``: columns of equal length.
+FitReport = dict[str, np.ndarray]
 
 
-@dataclass(frozen=True)
-class TripletLoss:
-    """The loss ``sum_k [z_k - z_own + margin]_+`` over the negatives k within a radius.
+class EpochReport(NamedTuple):
+    """Weighted mean loss of an epoch, share of negatives within the margin, and wall seconds."""
 
-    Attributes
+    loss: float
+    violations: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"loss {self.loss:.4g}, {100 * self.violations:.2g} % of negatives within the margin"
+
+
+def as_fit_report(module: str, epochs: Sequence[EpochReport]) -> FitReport:
+    """Return the table of the epochs of a module, numbered from 1."""
+    columns = np.array(epochs, np.float64).reshape(-1, 3).T
+    return {
+        "module": np.full(len(epochs), module, "<U10"),
+        "epoch": np.arange(1, len(epochs) + 1),
+        **dict(zip(EpochReport._fields, columns, strict=True)),
+    }
+
+
+def joined_reports(one: FitReport, other: FitReport) -> FitReport:
+    """Return the rows of both tables."""
+    return {name: np.concatenate([one[name], other[name]]) for name in one}
+
+
+class EncoderModule:
+    """Module M1: one encoder of instances and labels.
+
+    Parameters
     ----------
-    margin : float
-    radius : float or None
-        Negatives whose embedding is farther from the instance's than this do not count; None is
-        for all of the pool.
+    encoder : Encoder
+        Started; learns.
+    X, Z : CsrRows
+        Instances, and texts or features of the labels; no row is blank.
+    dim : int
+        Of the embeddings.
+    n_jobs : int or None
+    estimator : str
+        The estimator's name, for messages.
+    reads : collection of str
+        See `BatchSampler`.
     """
 
-    margin: float
-    radius: float | None = None
+    moves_instances = True
 
-    @property
-    def floor(self) -> float:
-        """The score that a negative at the radius has: vectors of norm 1 are 2 apart at most."""
-        if self.radius is None or self.radius > 2:
-            return -np.inf
-        return 1.0 - 0.5 * self.radius**2
+    def __init__(
+        self,
+        encoder: Encoder,
+        X: CsrRows,
+        Z: CsrRows,
+        dim: int,
+        n_jobs: int | None,
+        estimator: str,
+        reads: Collection[str] = (),
+    ) -> None:
+        self._encoder, self._X, self._Z, self._n_jobs = encoder, X, Z, n_jobs
+        self._dim, self._estimator = dim, estimator
+        self.n_labels = Z.shape[0]
+        self._passed: Any = None
+        self._seen: np.ndarray | None = None
+        if "last_seen" in reads:
+            self._seen = np.zeros((X.shape[0], dim), X.dtype)
+
+    def begin(
+        self, rows: np.ndarray, labels: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the embeddings of some instances and labels, (n, dim) and (m, dim)."""
+        inputs = joined_input([(self._X, rows), (self._Z, labels)])
+        self._passed = self._encoder.forward(inputs, rng, n_jobs=self._n_jobs)
+        name = f"{self._estimator}: V of forward of encoder {type(self._encoder).__name__}"
+        shape = inputs.shape[0], self._dim
+        V = checked(getattr(self._passed, "V", None), name, shape, self._X.dtype)
+        if self._seen is not None:
+            self._seen[rows] = V[: len(rows)]
+        return V[: len(rows)], V[len(rows) :]
+
+    def learn(
+        self, by_instances: np.ndarray | None, by_labels: np.ndarray, rate: float, team: Team
+    ) -> None:
+        """Take a step with the gradients by what ``begin`` returned."""
+        gradient = np.concatenate([by_instances, by_labels])  # type: ignore[list-item]
+        self._encoder.learn(self._passed, gradient, rate, n_jobs=team.n_workers)
+
+    def kept(self) -> dict[str, np.ndarray]:
+        """Return the arrays of a checkpoint."""
+        seen = {} if self._seen is None else {"seen": self._seen}
+        return {**self._encoder._kept(), **seen}  # type: ignore[attr-defined]
+
+    def resume(self, found: dict[str, np.ndarray]) -> None:
+        """Continue from a checkpoint, in place."""
+        if self._seen is not None:
+            restore({"seen": self._seen}, found)
+        self._encoder._resume(found)  # type: ignore[attr-defined]
+
+    def instances(self) -> np.ndarray:
+        """Return the embeddings of all instances, (n, dim)."""
+        return self._encoded(self._X)
+
+    def last_seen(self) -> np.ndarray:
+        """Return the embeddings of all instances as of their last mini-batch, if all had one."""
+        if self._seen is None or not self._seen.any(axis=1).all():
+            return self.instances()
+        return self._seen
+
+    def labels(self) -> np.ndarray:
+        """Return the embeddings of all labels, (n_labels, dim)."""
+        return self._encoded(self._Z)
+
+    def _encoded(self, rows: CsrRows) -> np.ndarray:
+        return encoded(self._encoder, rows, self._dim, rows.dtype, self._n_jobs, self._estimator)
+
+
+class ClassifierModule:
+    """Module M2: a unit vector for each label; the instances' embeddings stay.
+
+    Parameters
+    ----------
+    V : ndarray of float of shape (n, dim)
+        Embeddings of the instances.
+    W : ndarray of float of shape (n_labels, dim)
+        Initial classifiers, changed in place. Rows have norm 1, or 0 before their first step.
+    """
+
+    moves_instances = False
+
+    def __init__(self, V: np.ndarray, W: np.ndarray) -> None:
+        self._V, self._W, self.n_labels = V, W, len(W)
+        self._steps = LazyAdam((W.shape[0], W.shape[1]), W.dtype)
+        self._at = np.empty(0, np.int32)
+
+    def begin(
+        self, rows: np.ndarray, labels: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the embeddings of some instances, and classifiers."""
+        self._at = labels
+        return self._V[rows], self._W[labels]
+
+    def learn(
+        self, by_instances: np.ndarray | None, by_labels: np.ndarray, rate: float, team: Team
+    ) -> None:
+        """Take a step along the sphere, and return to it."""
+        m, W = len(self._at), self._W
+        w = W[self._at]
+        along = by_labels - np.einsum("ij,ij->i", by_labels, w)[:, None] * w
+        entries = Entries(np.arange(m), np.ones(m, np.int64), self._at, np.ones(m, W.dtype))
+        self._steps.step(W, entries, np.ascontiguousarray(along), rate, team)
+        w = W[self._at]
+        norms = np.sqrt(np.einsum("ij,ij->i", w, w))
+        W[self._at] = w / np.where(norms == 0, 1, norms)[:, None]
+
+    def kept(self) -> dict[str, np.ndarray]:
+        """Return the arrays of a checkpoint."""
+        return kept_steps([self._W], [self._steps])
+
+    def resume(self, found: dict[str, np.ndarray]) -> None:
+        """Continue from a checkpoint, in place."""
+        resume_steps([self._W], [self._steps], found)
+
+    def instances(self) -> np.ndarray:
+        """Return the embeddings of all instances."""
+        return self._V
+
+    last_seen = instances
+
+    def labels(self) -> np.ndarray:
+        """Return the classifiers."""
+        return self._W
 
 
 class Pool(NamedTuple):
@@ -68,107 +219,126 @@ class Pool(NamedTuple):
     @classmethod
     def of(cls, positives: np.ndarray, further: np.ndarray | None) -> "Pool":
         """Return the pool of a positive for each instance, and of further negatives, or -1."""
-        n = len(positives)
-        named = positives
+        labels = positives
         if further is not None:
-            named = np.concatenate([positives, further[further >= 0]])
-        labels, places = np.unique(named, return_inverse=True)
-        return cls(labels.astype(np.int32), places[:n].astype(np.int64))
+            labels = np.concatenate([positives, further[further >= 0]])
+        labels, places = np.unique(labels, return_inverse=True)
+        return cls(labels.astype(np.int32), places[: len(positives)].astype(np.int64))
 
 
 class SiameseTraining:
-    """Epochs with mini-batches of a sampler.
+    """Epochs of the triplet loss ``sum_k [z_k - z_own + margin]_+`` over the negatives k.
 
     Parameters
     ----------
-    module : Module
-        Learns.
-    positives : Positives
-        The labels of the instances, at least one for each.
-    weight : ndarray of float64 of shape (n,)
-        Of the instances. They are divided by their mean: Adam does not step along gradients that
-        are all tiny.
-    sampler : CheckedSampler
+    module : EncoderModule or ClassifierModule
+    examples : Examples
+        Weights are divided by their mean: Adam does not step along gradients that are all tiny.
+    sampler : BatchSampler
         Started.
-    loss : TripletLoss
+    margin : float
     rate : float
-        Of Adam's steps at the beginning; it falls to 0 in a line.
-    n_epochs : int
-    seed : int
+        Initial step length of Adam; it falls linearly to 0.
+    n_epochs, seed : int
     n_workers : int
         Threads, on which nothing depends.
-    inputs : callable
-        Returns the instances as encoders read them, for the sampler.
     """
 
     def __init__(
-        self, module: Module, positives: Positives, weight: np.ndarray,
-        sampler: CheckedSampler, loss: TripletLoss, rate: float, n_epochs: int, seed: int,
-        n_workers: int, inputs: Callable[[], Any],
-    ) -> None:  # fmt: skip
-        self._module, self._positives, self._sampler, self._loss = module, positives, sampler, loss
-        self._rate, self._n_epochs, self._seed = rate, n_epochs, seed
-        self._weight, self._n_workers = weight / weight.mean(), n_workers
+        self,
+        module: EncoderModule | ClassifierModule,
+        examples: Examples,
+        sampler: BatchSampler,
+        *,
+        margin: float,
+        rate: float,
+        n_epochs: int,
+        seed: int,
+        n_workers: int = 1,
+    ) -> None:
+        self._module, self._sampler, self._margin, self._rate = module, sampler, margin, rate
+        self._n_epochs, self._seed, self._n_workers = n_epochs, seed, n_workers
+        self._positives, self._weight = examples.positives, examples.weight / examples.weight.mean()
         self._columns = np.full(module.n_labels, -1, np.int32)
-        n = len(positives.indptr) - 1
-        # What embeddings were when first asked for: before they move, at epoch 0.
         initial_embeddings = list[np.ndarray]()
 
-        def initial() -> np.ndarray:  # no method, or this object, with all that it holds, would be
-            if not initial_embeddings:  # there until Python looks for cycles
+        def initial() -> np.ndarray:  # no method: `self` would refer to itself
+            if not initial_embeddings:
                 initial_embeddings.append(module.instances().copy())
             return initial_embeddings[0]
 
         self._state = TrainingState(
-            n, module.n_labels, positives, inputs, module.instances, module.last_seen,
-            initial, module.labels, module.moves_instances,
-        )  # fmt: skip
+            len(examples.weight),
+            module.n_labels,
+            examples.positives,
+            lambda: encoder_input(examples.X),
+            module.instances,
+            module.last_seen,
+            initial,
+            module.labels,
+            module.moves_instances,
+        )
 
-    def run(self, first: int = 0) -> Generator[EpochReport, None, None]:
-        """Train from an epoch on, and tell of each."""
+    def fit(self, progress: Progress, loop: Loop) -> list[EpochReport]:
+        """Train all epochs that no checkpoint has; a callback may stop between two."""
+        found = loop.get()
+        reports = [] if found is None else self._resume(found)
+        n_known = len(reports)
+        for _ in reports:
+            progress.known()
+        with contextlib.closing(self.run(n_known)) as epochs:
+            for _ in range(n_known, self._n_epochs):
+                task = progress.begin()
+                reports.append(next(epochs))
+                loop.put(lambda: self._kept(reports))
+                if progress.end(task, str(reports[-1])):
+                    break
+        if len(reports) > n_known:
+            loop.put(lambda: self._kept(reports), is_final=True)
+        return reports
+
+    def run(self, first: int = 0) -> Iterator[EpochReport]:
+        """Train from an epoch on."""
         with Team(self._n_workers) as team:
             for epoch in range(first, self._n_epochs):
                 yield self._epoch(epoch, team)
 
-    def kept(self, reports: list[EpochReport]) -> dict[str, np.ndarray]:
-        """Return what a checkpoint keeps after the epochs of these reports."""
-        return {**self._module.kept(), **self._sampler.kept(), "reports": np.array(reports)}
+    def _kept(self, reports: list[EpochReport]) -> dict[str, np.ndarray]:
+        sampler: Any = self._sampler
+        return {**self._module.kept(), **sampler._kept(), "reports": np.array(reports)}
 
-    def resume(self, found: dict[str, np.ndarray]) -> list[EpochReport]:
-        """Continue from what was kept of a training that began like this one; return the reports.
-
-        Raises
-        ------
-        SavedModelError
-            If it does not fit this training.
-        """
+    def _resume(self, found: dict[str, np.ndarray]) -> list[EpochReport]:
+        """Continue from a checkpoint of a training that began like this one."""
         n_done = len(np.atleast_1d(found.get("reports", 0)))
         reports = np.empty((min(n_done, self._n_epochs), len(EpochReport._fields)))
         restore({"reports": reports}, found)
-        self._sampler.resume(found, n_done - 1, self._state)
+        self._sampler._resume(found)  # type: ignore[attr-defined]
         self._module.resume(found)
         return [EpochReport(*row) for row in reports.tolist()]
 
     def _epoch(self, epoch: int, team: Team) -> EpochReport:
         began = time.perf_counter()
         self._sampler.refresh(epoch, self._state)
-        refreshed = time.perf_counter()
         indptr, labels = self._positives
         counts = np.diff(indptr)
         n = len(counts)
         rng = np.random.default_rng((self._seed, epoch))
         drawn = labels[indptr[:-1] + np.minimum((rng.random(n) * counts).astype(int), counts - 1)]
-        total, n_violations, n_pairs, done = 0.0, 0, 0, 0
+        total, n_violations, n_pairs, n_done = 0.0, 0, 0, 0
         for rows in self._sampler.batches(epoch):
-            rate = self._rate * (1.0 - (epoch + done / n) / self._n_epochs)
+            rate = self._rate * (1.0 - (epoch + n_done / n) / self._n_epochs)
             pool = Pool.of(drawn[rows], self._sampler.negatives(rows))
-            loss, found = self._step(rows, pool, rate, rng, team)
-            total, n_violations = total + loss, n_violations + found
+            loss, n_within = self._step(rows, pool, rate, rng, team)
+            total, n_violations = total + loss, n_violations + n_within
             n_pairs += len(rows) * (len(pool.labels) - 1)
-            done += len(rows)
-        ended = time.perf_counter()
+            n_done += len(rows)
+        if n_done != n:
+            raise ValueError(
+                f"sampler {type(self._sampler).__name__}: batches must yield each of {n} instances "
+                f"once in an epoch. Got {n_done}."
+            )
         total /= self._weight.sum()
-        return EpochReport(total, n_violations / max(1, n_pairs), refreshed - began, ended - began)
+        return EpochReport(total, n_violations / max(1, n_pairs), time.perf_counter() - began)
 
     def _step(
         self, rows: np.ndarray, pool: Pool, rate: float, rng: np.random.Generator, team: Team
@@ -199,13 +369,11 @@ class SiameseTraining:
         cuts = np.linspace(0, n, n_parts + 1).astype(int)
         arrays = tuple(map(read_only, (pool.own, bounds, own, self._columns, weight)))
 
-        def share(worker: int) -> None:
+        def work(worker: int) -> None:
             if worker < n_parts:
-                triplet_gradient(
-                    scores, *arrays, self._loss.margin, self._loss.floor, cuts[worker],
-                    cuts[worker + 1], losses, n_violations,
-                )  # fmt: skip
+                begin, end = cuts[worker], cuts[worker + 1]
+                triplet_gradient(scores, *arrays, self._margin, begin, end, losses, n_violations)
 
-        team.run(share)
+        team.run(work)
         self._columns[pool.labels] = -1
         return losses, n_violations

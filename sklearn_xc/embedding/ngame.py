@@ -1,22 +1,87 @@
 """Siamese encoder, classifiers and fused scores, trained on mini-batches of near instances."""
 
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._checks import check_further_targets
-from sklearn_xc._objective import OBJECTIVES
+from sklearn_xc._blank_rows import features_of
+from sklearn_xc._checks import check_targets, check_weights, require_labels
+from sklearn_xc._data import CsrRows
+from sklearn_xc._label_features import LabelFeatures
+from sklearn_xc._new_classes import are_names, with_new_classes, with_new_names
+from sklearn_xc._parts import new_part
+from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
-from sklearn_xc._state import built_apart
-from sklearn_xc.embedding._fusions import FUSIONS
-from sklearn_xc.embedding._updating import UpdatableEmbedding
+from sklearn_xc._state import built_apart, sharing
+from sklearn_xc.base import threshold_for
+from sklearn_xc.embedding._answers import EmbeddingAnswers
+from sklearn_xc.embedding._encoding import EmbeddingCache, encoder_input, reads_texts
+from sklearn_xc.embedding._examples import Examples, held_out
+from sklearn_xc.embedding._fusion import FUSIONS, Pairs
+from sklearn_xc.embedding._inputs import (
+    TextRows,
+    as_label_features,
+    contents,
+    features_beside,
+    fitted_vectorizer,
+    is_described,
+    label_rows,
+    label_texts,
+    vectorized_rows,
+)
+from sklearn_xc.embedding._label_means import LabelMeans, SubstituteNorms, mean_rows
+from sklearn_xc.embedding._memory import fit_arrays, require_memory
+from sklearn_xc.embedding._ranking import KnownFeatures, is_exact
+from sklearn_xc.embedding._training import (
+    ClassifierModule,
+    EncoderModule,
+    EpochReport,
+    FitReport,
+    SiameseTraining,
+    as_fit_report,
+    joined_reports,
+)
 from sklearn_xc.encoders import ENCODERS
+from sklearn_xc.mips import make_index
+from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.parallel.row_ranges import one_blas_thread
+from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.samplers import SAMPLERS
+from sklearn_xc.samplers.protocol import BatchSampler, Positives
+from sklearn_xc.storage.checkpoints import data_of
+from sklearn_xc.storage.loops import Loop, kept_loops
+
+#: Methods of every encoder and sampler; see `Encoder` and `BatchSampler`.
+_ENCODER_METHODS = ("start", "encode", "forward", "learn")
+_SAMPLER_METHODS = ("start", "refresh", "batches", "negatives", "select")
+#: Dimension unless the encoder has one of its own.
+_DIM = 256
+#: Of the two modules: margin, learning rate unless the encoder has one, and draws of a pair of an
+#: instance and a label with ``max_iter="auto"``, in at most `_MOST_EPOCHS`.
+_MARGIN = {"encoder": 0.3, "classifier": 0.5}
+_RATE = {"encoder": 0.003, "classifier": 0.01}
+_DRAWS, _MOST_EPOCHS = {"encoder": 5, "classifier": 10}, 20
+#: Held-out instances for fusion and threshold, at most. Source: appendix C of the paper.
+_MOST_HELD_OUT = 10_000
+#: ``validation_fraction="auto"``: a share, or as many as are enough, but no larger share than that.
+#: P@1 at 305, 775 and 1,294 rows with three tenths, and a tenth: 46.0 and 41.6, 56.3 and 56.2, 44.6
+#: and 43.2, all rows being trained on afterwards.
+_SHARE, _ENOUGH, _LARGEST_SHARE = 0.1, 300, 0.3
+#: Held-out instances that determine the norms of substitutes for means, at most.
+_MOST_FOR_NORMS = 500
+#: Instances embedded at a time for the means of their labels: sums round by it.
+_EMBEDDED = 4096
+#: Bytes of the scores of held-out pairs that are found together.
+_PAIR_BYTES = 2**28
+#: Weights of instances between which sums and products stay numbers, also of float32 in a tree.
+_LIGHTEST, _HEAVIEST = 1e-20, 1e20
 
 
-class NGAMEEmbeddingXC(UpdatableEmbedding):
+class NGAMEEmbeddingXC(EmbeddingAnswers):
     """Classifier that maps instances and what is known about their labels to the same sphere.
 
     Labels often have a text: a product's title, a subject's name. One encoder reads instances and
@@ -43,14 +108,11 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     label_features : LabelFeatures, TextsWithFeatures, {array-like, sparse matrix} of shape \
             (n_labels, n_features), array-like of str of shape (n_labels,), or None, default=None
         What is known about each label, in the order of the columns of y (of ``classes_`` after a
-        1-D y): rows with the features of X, texts, or both if X is ``TextsWithFeatures``.
+        1-D y), in the form of X: features, such as those that the vectorizer of X makes of label
+        texts; texts, if the encoder reads texts; or both if X is ``TextsWithFeatures``.
         ``LabelFeatures`` keeps cross-validation from splitting them and, with ``classes``, also
         works for folds that lack a class. None takes the mean of a label's training instances; an
         encoder of texts needs texts.
-    label_vectorizer : object with ``transform``, or None, default=None
-        Makes rows from label texts: the fitted vectorizer that made X, or the features in
-        ``TextsWithFeatures``. Searches clone parameters, which unfits the vectorizer: wrap it in
-        ``sklearn.frozen.FrozenEstimator``.
     vectorizer : {"tfidf"}, transformer or None, default="tfidf"
         Makes features from texts, if the encoder reads texts. It is cloned, fitted to the distinct
         training texts, and applied to the label texts and all later texts. "tfidf" is
@@ -63,28 +125,16 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         How mini-batches or negatives are chosen. "ngame" uses clusters of embeddings, "in_batch"
         random mini-batches, "ance" a search of labels, "tas" clusters of what the untrained
         encoder gives, and "o_sgd" the hardest half of random mini-batches. An instance, such as
-        ``NgameSampler(refresh_interval=3)``, is cloned.
-    margin, classifier_margin : float, default=0.3, 0.5
-        Margins of the encoder and of the classifiers: a negative counts unless its score is at
-        least this much below the score of the positive; scores are cosines.
-    radius : float or None, default=None
-        A negative counts only if its embedding is within this distance of the instance's; None
-        counts all in the mini-batch. Distances on the sphere are 0 to 2.
-    batch_size : int or "auto", default="auto"
-        Instances per mini-batch. "auto" is a two-hundredth of the instances, from 64 to 1600.
+        ``NgameSampler(batch_size=256)``, is cloned.
     max_iter : int or "auto", default="auto"
         Epochs of the encoder (module M1). An instance draws one of its labels per epoch; with
         "auto", each pair is drawn 5 times on average, in 5 to 20 epochs.
     classifier_max_iter : int or "auto", default="auto"
         Epochs of the classifiers (module M2); 0 leaves them at the labels' embeddings. With
         "auto", each pair is drawn 10 times on average, in 10 to 20 epochs.
-    n_shards : int, default=1
-        Number of random parts into which labels are split. The classifiers of each part are
-        trained separately, in threads, with only the labels of the part as negatives: this is less
-        work and gives another model.
-    learning_rate, classifier_learning_rate : float or "auto", default="auto"
-        Initial learning rates of Adam for the encoder and for the classifiers; they fall linearly
-        to 0. "auto" is 0.003 and 0.01, or what suits a pretrained encoder.
+    learning_rate : float or "auto", default="auto"
+        Initial learning rate of Adam for the encoder; it falls linearly to 0. "auto" is 0.003, or
+        what suits a pretrained encoder.
     n_candidates : int, default=100
         Number of labels with the best classifiers whose scores are fused. If label features are
         known, given or made from texts, as many labels with the nearest features are added, and
@@ -98,12 +148,6 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         by gradient boosting and a logistic model, mixed as suits held-out instances best. "tree":
         the value of a regression tree plus the sum of the scores, as in [1]_. "sum": the sum of
         the scores alone; the other two fall back to it if nothing can be held out.
-    objective : {"precision", "propensity"}, default="precision"
-        The metric for which labels are ordered: "precision", for precision@k, orders them by
-        probability; "propensity", for propensity-scored precision@k, by probability over
-        propensity, so that rare labels come first where they are nearly as likely. Frequencies are
-        weighted by `sample_weight`. "propensity" needs ``fusion="boosting"``. This may be changed
-        after the fit, and does not affect ``predict`` with an indicator y.
     validation_fraction : float or "auto", default="auto"
         The share of the instances to hold out for `fusion` and the threshold of predictions, at
         most 10,000 instances. 0 holds nothing out. "auto" is a tenth, or 300 instances if that is
@@ -115,11 +159,16 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     top_k : int, default=100
         After a fit to a sparse y, how many of the best labels predict and decision_function
         consider.
+    warm_start : bool, default=False
+        Whether a further fit starts at the encoder and the classifiers of the last one. Labels are
+        matched by ``classes_`` and features by name, or by position if they have no names and
+        their number is the same; new ones start as in a first fit. Fusion and threshold stay, and
+        nothing is held out: the last fit has seen most rows.
     max_memory : int or str, default=None
         Limit, in bytes or as a string such as "8GB", on what a fit may hold beyond what the
-        process held when the fit began, the model included; also on each answer. A fit that needs
-        more is refused before it begins, in a message that names the largest array; answers are
-        computed in pieces that fit. None allows what the machine has.
+        process held when the fit began, the model included; also on dense answers. A fit that
+        needs more is refused before it begins, in a message that names the largest array. None
+        allows what the machine has.
     n_jobs : int, default=None
         Number of threads. The model is bit-for-bit the same for any number.
     random_state : int, RandomState instance or None, default=None
@@ -144,10 +193,10 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         Fitted; None if there is none or if no word of the training texts was left. Absent if the
         encoder reads features.
     label_embeddings_ : ndarray of shape (n_labels, embedding_dim)
-        Unit vectors from the encoder; zeros for a label of which nothing is known.
+        Unit vectors from the encoder; zeros for a label that nothing is known about.
     coef_ : ndarray of shape (n_labels, embedding_dim)
         Unit vectors, the classifiers.
-    fusion_ : ScoreFusion or None
+    fusion_ : object or None
         The learned fusion; None if labels are ranked by the sum of the scores.
     threshold_ : float
         After an indicator fit: labels with a higher fused score are predicted. It is chosen such
@@ -160,10 +209,10 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     n_iter_ : int
         Number of rows of ``fit_report_``.
     label_counts_ : ndarray of int64 of shape (n_labels,)
-        Number of instances of each label passed to fit and ``partial_fit``, including held-out and
-        repeated ones. Instances of weight 0 do not count; all others count once.
+        Number of instances of each label passed to fit, including held-out and repeated ones.
+        Instances of weight 0 do not count; all others count once.
     n_samples_fit_ : int
-        Number of instances passed to fit and ``partial_fit``, counted likewise.
+        Number of instances passed to fit, counted likewise.
     n_features_in_, feature_names_in_
         As in scikit-learn, also for the features in ``TextsWithFeatures``; absent after a fit to
         texts alone.
@@ -188,16 +237,16 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     of features is 0 with all labels. An empty text is left out of training; if
     ``TextsWithFeatures`` gives it features, they are still compared with those of labels.
 
-    For an instance of which nothing is known, without features or with none that fit has seen,
-    every component, and so the fused score, is the label's share of the instances of fit: the most
-    frequent labels come first. A label of which nothing is known, neither from an instance nor
-    from a feature, comes last and is never predicted.
+    For an instance that nothing is known about, without features or with none that fit has seen,
+    the score of a label is its share of the instances of fit: the most frequent labels come first.
+    A label that nothing is known about, neither from an instance nor from a feature, comes last
+    and is never predicted.
 
     Source: [1]_. It differs in the encoder, which is a transformer there; in that each instance
-    has the same weight in a step, however many labels are within its margin; in that fused scores
-    also use the cosine of the features and the means of instances, and treat labels without
-    training instances like the rarest ones; and in `fusion`, which learns only from the pairs of
-    shortlists.
+    has the same weight in a step, however many labels are within its margin; in the margin of the
+    classifiers, 0.5; in that fused scores also use the cosine of the features and the means of
+    instances, and treat labels without training instances like the rarest ones; and in `fusion`,
+    which learns only from the pairs of shortlists.
 
     References
     ----------
@@ -207,44 +256,35 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     Examples
     --------
     >>> from sklearn.feature_extraction.text import TfidfVectorizer
-    >>> from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC
+    >>> from sklearn_xc import NGAMEEmbeddingXC
     >>> texts = ["a red apple", "green apple pie", "fast red car", "the car race"] * 10
-    >>> names = ["apple", "car"]
     >>> vectorizer = TfidfVectorizer().fit(texts)
-    >>> clf = NGAMEEmbeddingXC(
-    ...     label_features=LabelFeatures(names), label_vectorizer=vectorizer, random_state=0
-    ... )
+    >>> names = vectorizer.transform(["apple", "car"])
+    >>> clf = NGAMEEmbeddingXC(label_features=names, random_state=0)
     >>> clf = clf.fit(vectorizer.transform(texts), [0, 0, 1, 1] * 10)
     >>> clf.predict(vectorizer.transform(["an apple", "my car"])).tolist()
     [0, 1]
     """
 
+    fit_report_: FitReport
+    n_iter_: int
+
     _parameter_constraints: dict = {  # noqa: RUF012
         "encoder": "no_validation",  # parts are checked as they are made
         "label_features": "no_validation",
-        "label_vectorizer": "no_validation",
         "vectorizer": [StrOptions({"tfidf"}), HasMethods(["fit", "transform"]), None],
         "embedding_dim": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "sampler": "no_validation",
-        "margin": [Interval(Real, 0, 2, closed="both")],
-        "classifier_margin": [Interval(Real, 0, 2, closed="both")],
-        "radius": [Interval(Real, 0, None, closed="neither"), None],
-        "batch_size": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "classifier_max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "n_shards": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "classifier_learning_rate": [
-            Interval(Real, 0, None, closed="neither"),
-            StrOptions({"auto"}),
-        ],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
         "index": "no_validation",
         "fusion": [StrOptions({"sum", *FUSIONS})],
-        "objective": [StrOptions(set(OBJECTIVES))],
         "validation_fraction": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "label_names": ["array-like", None],
         "top_k": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -257,26 +297,19 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         encoder: Any = "bag",
         *,
         label_features: Any = None,
-        label_vectorizer: Any = None,
         vectorizer: Any = "tfidf",
         embedding_dim: Any = "auto",
         sampler: Any = "ngame",
-        margin: float = 0.3,
-        classifier_margin: float = 0.5,
-        radius: float | None = None,
-        batch_size: Any = "auto",
         max_iter: Any = "auto",
         classifier_max_iter: Any = "auto",
-        n_shards: int = 1,
         learning_rate: Any = "auto",
-        classifier_learning_rate: Any = "auto",
         n_candidates: int = 100,
         index: Any = "exact",
         fusion: str = "boosting",
-        objective: str = "precision",
         validation_fraction: float | str = "auto",
         label_names: Any = None,
         top_k: int = 100,
+        warm_start: bool = False,
         max_memory: int | str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -285,26 +318,19 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     ) -> None:
         self.encoder = encoder
         self.label_features = label_features
-        self.label_vectorizer = label_vectorizer
         self.vectorizer = vectorizer
         self.embedding_dim = embedding_dim
         self.sampler = sampler
-        self.margin = margin
-        self.classifier_margin = classifier_margin
-        self.radius = radius
-        self.batch_size = batch_size
         self.max_iter = max_iter
         self.classifier_max_iter = classifier_max_iter
-        self.n_shards = n_shards
         self.learning_rate = learning_rate
-        self.classifier_learning_rate = classifier_learning_rate
         self.n_candidates = n_candidates
         self.index = index
         self.fusion = fusion
-        self.objective = objective
         self.validation_fraction = validation_fraction
         self.label_names = label_names
         self.top_k = top_k
+        self.warm_start = warm_start
         self.max_memory = max_memory
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -345,7 +371,8 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         ValueError
             For NaN, a y that is not binary, label features with a number of rows other than
             n_labels or with other features than X, incompatible parameters, a `vectorizer` that
-            does not make a sparse matrix of finite numbers, and training that diverged.
+            does not make a sparse matrix of finite numbers, training that diverged, and with
+            `warm_start` for labels or features that cannot be matched.
         SavedModelError
             If `checkpoint_dir` is that of another fit, or damaged.
         TypeError
@@ -359,74 +386,49 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         Warns
         -----
         UnseenLabelWarning
-            For labels of which nothing is known: without an instance and without a feature.
+            For labels that nothing is known about: without an instance and without a feature.
         """
+        last = self._last_fit()
         with one_blas_thread():
-            self._fit(X, y, None, sample_weight, label_features)
+            self._set_parts()
+            instances = self._instances(X, reset=True, is_training=True)
+            targets = check_targets(self, y, instances.shape[0])
+            weight = self._weights(sample_weight, instances.shape[0])
+            self._keep_targets(targets)
+            positives = Positives(*targets.by_instance(instances.shape[0]))
+            every = Examples.distinct(instances, positives, weight)
+            require_labels(self, targets, every.weight)
+            every = every._replace(X=self._fit_vectorizer(every.X))
+            Z = self._label_rows_of_fit(label_features, every)
+            data = data_of(instances, targets, weight) | {"X": contents(instances)}
+            data["label_features"] = None if Z is None else contents(Z)
+            seed = draw_seed(self.random_state)
+            with kept_loops(self, data, seed) as (loop, seed):
+                n = len(every.weight)
+                train, chosen = np.arange(n), np.arange(0)
+                if last is None:
+                    n_wanted = self._n_to_hold_out(n)
+                    train, chosen = held_out(every.positives, len(self.classes_), n_wanted, seed)
+                self._require_memory(every, len(chosen), Z)
+                # Encoder, classifiers and fusion; then with the held-out rows one or both again.
+                again = 0 if not len(chosen) else 2 if self._trains_encoder_again(chosen, n) else 1
+                fit = Fit(self, X, y, sample_weight, 3 + again)
+                self._train(every, train, Z, seed, fit, loop.within("held-out"), last)
+                self._count_instances(targets, weight)
+                fusing = fit.parts("fusion", 0, stage="fusion")
+                if last is None:
+                    self._learn_fusion(every, train, chosen, seed)
+                fusing.close()
+                if again == 2:
+                    self._train(every, np.arange(n), Z, seed, fit, loop.within("all"))
+                elif again == 1:
+                    self._train_classifiers(every, seed, fit, loop.within("all"))
+                self._means = self._filled_means()
+                self._require_same_scores(last)
+                self.__dict__.pop("_cache", None)
+                getattr(self.encoder_, "finish", lambda: None)()
+                fit.end()
         self._warn_of_unseen()
-        return self
-
-    @fit_context(prefer_skip_nested_validation=False)  # vectorizers check themselves
-    @built_apart
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> "NGAMEEmbeddingXC":
-        """Train the classifiers for an epoch on further instances; the encoder is not changed.
-
-        On an unfitted estimator, the first call is a fit: the encoder learns only from its
-        instances, so pass many. Later calls train the classifiers of all labels together, whatever
-        `n_shards` is.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_features), array-like of str of shape (n,), \
-                or TextsWithFeatures of shape (n, n_features)
-            Instances, in the form of fit.
-        y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
-            Their labels, in the form of the first call; may include labels added by
-            ``add_labels``.
-        classes : array-like of shape (n_labels,), default=None
-            All classes, for a first call with a 1-D y that lacks some of them.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the instances, not negative.
-
-        Returns
-        -------
-        estimator
-            Itself. Fusion and threshold stay as they are; ``label_counts_`` grows.
-
-        Raises
-        ------
-        ValueError
-            As in fit; also for another kind of y, or other classes or columns, than before.
-        MemoryBudgetError
-            As in fit.
-
-        Examples
-        --------
-        >>> from sklearn.feature_extraction.text import TfidfVectorizer
-        >>> from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC
-        >>> texts = ["a red apple", "green apple pie", "fast red car", "the car race"] * 10
-        >>> names = ["apple", "car"]
-        >>> vectorizer = TfidfVectorizer().fit(texts)
-        >>> clf = NGAMEEmbeddingXC(
-        ...     label_features=LabelFeatures(names), label_vectorizer=vectorizer, random_state=0
-        ... )
-        >>> clf = clf.fit(vectorizer.transform(texts), [0, 0, 1, 1] * 10)
-        >>> clf = clf.partial_fit(vectorizer.transform(["apple race", "a red pie"]), [0, 0])
-        >>> clf.label_counts_
-        array([22, 20])
-        """
-        with one_blas_thread():
-            if not hasattr(self, "encoder_"):
-                self._fit(X, y, classes, sample_weight, None, is_told=False)
-                return self
-            instances = self._instances(X, is_training=True)
-            n = instances.shape[0]
-            targets = check_further_targets(self, y, n, classes)
-            weight = self._weights(sample_weight, n)
-            self._partial_fit(self._examples(instances, targets, weight))
-            self._count_instances(targets, weight, is_further=True)
         return self
 
     @built_apart
@@ -435,13 +437,12 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     ) -> "NGAMEEmbeddingXC":
         """Add labels whose features or text are known, but that have no instances.
 
-        Their embeddings serve as their classifiers until ``partial_fit`` trains these. Nothing
-        about the other labels changes.
+        Their embeddings serve as their classifiers. Nothing about the other labels changes.
 
         Parameters
         ----------
         X, y : None
-            Not used: ``partial_fit`` learns from instances.
+            Not used: ``fit`` with `warm_start` learns from instances.
         label_features : LabelFeatures, TextsWithFeatures, {array-like, sparse matrix} of shape \
                 (n_new, n_features), or array-like of str of shape (n_new,)
             As in the constructor.
@@ -465,23 +466,23 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         Warns
         -----
         UnseenLabelWarning
-            If a label has no feature, so that nothing is known of it.
+            If a label has no feature, so that nothing is known about it.
 
         Examples
         --------
         Add a label that is known only by its text:
 
         >>> from sklearn.feature_extraction.text import TfidfVectorizer
-        >>> from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC
+        >>> from sklearn_xc import NGAMEEmbeddingXC
         >>> texts = ["a red apple", "green apple pie", "fast red car", "the car race"] * 10
-        >>> names = ["apple", "car"]
         >>> vectorizer = TfidfVectorizer().fit(texts)
         >>> clf = NGAMEEmbeddingXC(
-        ...     label_features=LabelFeatures(names), label_vectorizer=vectorizer, label_names=names,
-        ...     random_state=0,
+        ...     label_features=vectorizer.transform(["apple", "car"]),
+        ...     label_names=["apple", "car"], random_state=0,
         ... )
         >>> clf = clf.fit(vectorizer.transform(texts), [[1, 0], [1, 0], [0, 1], [0, 1]] * 10)
-        >>> clf = clf.add_labels(label_features=["pie"], classes=["pie"])
+        >>> pie = vectorizer.transform(["pie"])
+        >>> clf = clf.add_labels(label_features=pie, classes=["pie"])
         >>> labels, _ = clf.predict_topk(vectorizer.transform(["a pie"]), k=1)
         >>> clf.classes_[labels].tolist()
         [['pie']]
@@ -490,7 +491,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         if X is not None or y is not None:
             raise ValueError(
                 f"{type(self).__name__}.add_labels: X and y must be None: give label_features, and "
-                "instances to partial_fit, which takes all labels."
+                "instances to fit with warm_start=True."
             )
         if self._described is None:
             raise ValueError(
@@ -504,6 +505,403 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
             self._warn_of_added()
         return self
 
+    def _last_fit(self) -> "NGAMEEmbeddingXC | None":
+        """Return the fitted model that training starts at; None if it starts anew."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        return sharing(self, dict(vars(self)))  # type: ignore[no-any-return]
+
+    def _set_parts(self) -> None:
+        """Set the encoder, and check the other parts."""
+        name = type(self).__name__
+        self.encoder_ = new_part(
+            self.encoder,
+            ENCODERS,
+            _ENCODER_METHODS,
+            f"{name}: encoder",
+            "sklearn_xc.encoders.Encoder",
+        )
+        sampler = self._new_sampler()
+        make_index(self.index, who=f"{name}: index")
+        self._reads_texts = reads_texts(self.encoder_, name)
+        self.__dict__.pop("vectorizer_", None)  # of an earlier fit
+        if not self._reads_texts and not isinstance(self.vectorizer, str | None):
+            raise ValueError(
+                f"{name}: vectorizer must be 'tfidf', its default, or None: the encoder reads "
+                "features, not texts. Put a vectorizer before the classifier, "
+                f"make_pipeline(TfidfVectorizer(), {name}()). Got "
+                f"{type(self.vectorizer).__name__}."
+            )
+        if self.checkpoint_dir is None:
+            return
+        known = {"encoder": (self.encoder_, ENCODERS), "sampler": (sampler, SAMPLERS)}
+        for part, (own, table) in known.items():
+            kind: type = type(own)
+            if "_kept" not in vars(kind) and kind not in table.values():
+                raise TypeError(
+                    f"{name}: with checkpoint_dir, {part} must be one of {sorted(table)}, or an "
+                    "object of their classes: what others learn cannot be saved. Fit without "
+                    f"checkpoint_dir. Got {kind.__name__}."
+                )
+
+    def _new_sampler(self) -> BatchSampler:
+        """Return a sampler that has not started."""
+        who, protocol = f"{type(self).__name__}: sampler", "sklearn_xc.samplers.BatchSampler"
+        sampler: BatchSampler = new_part(self.sampler, SAMPLERS, _SAMPLER_METHODS, who, protocol)
+        return sampler
+
+    def _weights(self, sample_weight: Any, n: int) -> np.ndarray:
+        weight = check_weights(self, sample_weight, n)
+        if weight is None:
+            return np.ones(n)
+        strange = (weight > 0) & ((weight < _LIGHTEST) | (weight > _HEAVIEST))
+        if strange.any():
+            at = int(strange.argmax())
+            raise ValueError(
+                f"{type(self).__name__}: sample_weight must be 0 or from {_LIGHTEST:g} to "
+                f"{_HEAVIEST:g}. Got {weight[at]:g} in row {at}. Divide all by their mean."
+            )
+        return weight
+
+    def _fit_vectorizer(self, X: CsrRows) -> CsrRows:
+        """Return texts with features beside them, given ones or made ones; other rows unchanged."""
+        if not isinstance(X, TextRows):
+            return X
+        self.vectorizer_ = None
+        if X.features is not None:
+            return X
+        name = type(self).__name__
+        self.vectorizer_ = fitted_vectorizer(self.vectorizer, X.texts, name)
+        if self.vectorizer_ is None:
+            return X
+        return TextRows.of(X.texts, vectorized_rows(self.vectorizer_, X.texts, name))
+
+    def _label_rows_of_fit(self, label_features: Any, examples: Examples) -> CsrRows | None:
+        """Return the rows of the labels of y, None if only instances are known."""
+        given = self.label_features if label_features is None else label_features
+        if isinstance(given, LabelFeatures):
+            given = given.of_classes(self.classes_, f"{type(self).__name__}: label_features")
+        features = features_beside(examples.X)
+        width = None if features is None else features.shape[1]
+        return self._label_rows(given, len(self.classes_), examples.X.dtype, width)
+
+    def _label_rows(
+        self, given: Any, n_labels: int, dtype: Any, n_features: int | None
+    ) -> CsrRows | None:
+        """Return the rows of labels; instances have `n_features`, None for texts alone."""
+        name = type(self).__name__
+        if not self._reads_texts:
+            return label_rows(given, n_labels, self.n_features_in_, dtype, name)
+        width = n_features if self._has_given_features else None
+        return self._with_features(label_texts(given, n_labels, width, name), n_features)
+
+    def _n_to_hold_out(self, n: int) -> int:
+        share = self.validation_fraction
+        if isinstance(share, str):
+            share = min(_LARGEST_SHARE, max(_SHARE, _ENOUGH / max(1, n)))
+        return min(_MOST_HELD_OUT, int(share * n))
+
+    def _trains_encoder_again(self, chosen: np.ndarray, n: int) -> bool:
+        """Return whether the encoder lacked so many of n rows that it is trained again."""
+        return len(chosen) > _SHARE * n and not self._is_frozen
+
+    def _require_memory(self, every: Examples, n_held_out: int, Z: CsrRows | None) -> None:
+        """Raise MemoryBudgetError for a fit that does not fit into memory."""
+        n, sampler = len(every.weight), self._new_sampler()
+        sampler.start(n, self._n_epochs("encoder", every), 0, None)
+        has_words, has_features = (
+            rows is not None and features_beside(rows) is not None for rows in (every.X, Z)
+        )
+        n_kinds = 1 + has_features * (1 + is_exact(self.index))
+        n_listed = min(n_kinds * self.n_candidates, len(self.classes_))
+        pairs = n_held_out * (n_listed + 1), 3 + has_features + has_words
+        arrays = fit_arrays(every, Z, self.encoder_, sampler, self._dim, len(self.classes_), pairs)
+        require_memory(arrays, self._allowed_bytes(), type(self).__name__)
+
+    def _train(
+        self,
+        every: Examples,
+        rows: np.ndarray,
+        Z: CsrRows | None,
+        seed: int,
+        fit: Fit,
+        loop: Loop,
+        last: "NGAMEEmbeddingXC | None" = None,
+    ) -> None:
+        """Train encoder and classifiers on some of the examples."""
+        examples, n_labels = every.take(rows), len(self.classes_)
+        features = None if Z is None else features_beside(Z)
+        self._features = None if features is None else KnownFeatures(features)
+        self._described = None if Z is None else is_described(Z)
+        self._known = features_of(every.X)
+        if Z is None:
+            Z = mean_rows(examples, n_labels)
+        else:
+            self._known |= features_of(Z)
+        with_features = examples.with_features()
+        self._start_encoder(with_features.X, seed, last)
+        known = np.flatnonzero(np.diff(Z.indptr) > 0)
+        own = with_features.of_labels(known, n_labels)
+        module = EncoderModule(
+            self.encoder_,
+            own.X,
+            Z.take(known),
+            self._dim,
+            count_threads(self.n_jobs),
+            type(self).__name__,
+            self._new_sampler().reads,
+        )
+        encoder_epochs = self._run("encoder", module, own, seed, fit, loop.within("encoder"))
+        self.fit_report_ = as_fit_report("encoder", encoder_epochs)
+        if isinstance(every.X, TextRows):
+            verbose = self._is_frozen and bool(self.verbose)
+            self._cache = EmbeddingCache(
+                every.X.texts, self._dim, type(self).__name__, verbose=verbose
+            )
+        self.label_embeddings_ = self._encode(Z, self._dim, Z.dtype)
+        self._train_classifiers(examples, seed, fit, loop, last)
+
+    def _start_encoder(self, X: CsrRows, seed: int, last: "NGAMEEmbeddingXC | None") -> None:
+        """Start the encoder, at that of the last fit if there is one."""
+        self.__dict__.pop("_cache", None)  # of another start
+        name_features = getattr(self.encoder_, "name_features", None)
+        if name_features is not None:
+            name_features(getattr(self, "feature_names_in_", None))
+        self.encoder_.start(encoder_input(X), self._dim, seed)
+        is_given = getattr(self.encoder_, "is_given_", None)
+        if is_given is not None:
+            self._known |= is_given
+        if last is None:
+            return
+        who = f"{type(self).__name__}: warm_start"
+        if type(last.encoder_) is not type(self.encoder_) or last.coef_.shape[1] != self._dim:
+            raise ValueError(
+                f"{who} must have the encoder and embedding_dim of the last fit, "
+                f"{type(last.encoder_).__name__} and {last.coef_.shape[1]}. Got "
+                f"{type(self.encoder_).__name__} and {self._dim}."
+            )
+        continue_from = getattr(self.encoder_, "continue_from", None)
+        if continue_from is not None:
+            places = np.arange(1)
+            if not self._reads_texts:
+                names = [getattr(one, "feature_names_in_", None) for one in (self, last)]
+                counts = self.n_features_in_, last.n_features_in_
+                message = "X has {} features, but {} is expecting {} features as input"
+                message = message.format(counts[0], type(self).__name__, counts[1])
+                places = matched_places(*names, *counts, message)
+            continue_from(last.encoder_, places)
+
+    def _train_classifiers(
+        self,
+        examples: Examples,
+        seed: int,
+        fit: Fit,
+        loop: Loop,
+        last: "NGAMEEmbeddingXC | None" = None,
+    ) -> None:
+        """Train classifiers, and find means, for the encoder as it is."""
+        n_labels = len(self.classes_)
+        self._seen = examples.frequencies(n_labels)
+        examples = examples.with_features()
+        self.coef_ = self.label_embeddings_.copy()
+        if last is not None:
+            places = self._matched_labels(last)
+            known = np.flatnonzero(places >= 0)
+            known = known[last.coef_[places[known]].any(axis=1)]
+            self.coef_[known] = last.coef_[places[known]]
+        dim, dtype = self.coef_.shape[1], self.coef_.dtype
+        module = ClassifierModule(self._encode(examples.X, dim, dtype), self.coef_)
+        epochs = self._run(
+            "classifier", module, examples, seed + 1, fit, loop.within("classifiers")
+        )
+        is_encoder = self.fit_report_["module"] == "encoder"
+        of_encoder = {name: column[is_encoder] for name, column in self.fit_report_.items()}
+        self.fit_report_ = joined_reports(of_encoder, as_fit_report("classifier", epochs))
+        self.n_iter_ = len(self.fit_report_["loss"])
+
+        def embedded() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            for first in range(0, len(examples.weight), _EMBEDDED):
+                rows = np.arange(first, min(first + _EMBEDDED, len(examples.weight)))
+                yield rows, self._encode(examples.X.take(rows), dim, dtype)
+
+        self._means = LabelMeans.of(examples, embedded(), n_labels, dim)
+
+    def _matched_labels(self, last: "NGAMEEmbeddingXC") -> np.ndarray:
+        """Return the position of each label in the last fit, -1 for a new one."""
+        names = [
+            one.classes_ if one._targets_kind == "classes" or are_names(one.classes_) else None
+            for one in (self, last)
+        ]
+        counts = len(self.classes_), len(last.classes_)
+        message = f"{type(self).__name__}: y has {counts[0]} labels, the last fit had {counts[1]}"
+        return matched_places(*names, *counts, message)
+
+    def _run(
+        self,
+        kind: str,
+        module: EncoderModule | ClassifierModule,
+        examples: Examples,
+        seed: int,
+        fit: Fit,
+        loop: Loop,
+    ) -> Sequence[EpochReport]:
+        """Train a module, a stage of the fit; a callback may stop it early."""
+        n, n_epochs = len(examples.weight), self._n_epochs(kind, examples)
+        n_parts = n_epochs if n else 0
+        progress = fit.parts("epoch", n_parts, stage=kind, unit=f"{kind} epoch")
+        reports: Sequence[EpochReport] = []
+        if n:  # some instance has a feature
+            sampler, n_jobs = self._new_sampler(), count_threads(self.n_jobs)
+            sampler.start(n, n_epochs, seed, n_jobs)
+            training = SiameseTraining(
+                module,
+                examples,
+                sampler,
+                margin=_MARGIN[kind],
+                rate=self._rate(kind),
+                n_epochs=n_epochs,
+                seed=seed,
+                n_workers=n_jobs,
+            )
+            reports = training.fit(progress, loop)
+        progress.close()
+        return reports
+
+    @property
+    def _dim(self) -> int:
+        """Dimension of the embeddings."""
+        if self.embedding_dim != "auto":
+            return int(self.embedding_dim)
+        return int(getattr(self.encoder_, "default_dim", lambda: _DIM)())
+
+    @property
+    def _is_frozen(self) -> bool:
+        """Whether the encoder is not to be trained."""
+        return bool(getattr(self.encoder_, "is_frozen", False))
+
+    def _rate(self, kind: str) -> float:
+        """Return the initial learning rate of a module."""
+        if kind == "encoder" and self.learning_rate != "auto":
+            return float(self.learning_rate)
+        name = "default_learning_rate" if kind == "encoder" else "default_classifier_learning_rate"
+        return float(getattr(self.encoder_, name, _RATE[kind]))
+
+    def _n_epochs(self, kind: str, examples: Examples) -> int:
+        if kind == "encoder" and self._is_frozen:
+            return 0
+        n_epochs = self.max_iter if kind == "encoder" else self.classifier_max_iter
+        if n_epochs != "auto":
+            return int(n_epochs)
+        n_pairs, n = len(examples.positives.labels), len(examples.weight)
+        return round(min(_MOST_EPOCHS, _DRAWS[kind] * n_pairs / max(1, n)))
+
+    def _learn_fusion(
+        self, examples: Examples, train: np.ndarray, chosen: np.ndarray, seed: int
+    ) -> None:
+        """Learn to fuse scores from held-out instances, and set the threshold of predictions."""
+        self.fusion_, self.threshold_, words = None, 0.0, self._label_words
+        some = examples.take(chosen[:_MOST_FOR_NORMS])
+        self._substitute_norms = SubstituteNorms()
+        if len(some.weight) and words is not None:
+            self._substitute_norms = self._means.substitute_norms(
+                self._embed(some.X), features_beside(some.X), self.label_embeddings_, words
+            )
+        self._means = self._filled_means()
+        rng = np.random.default_rng((seed, 2))
+        rows = chosen if len(chosen) else np.sort(rng.permutation(train)[:_MOST_HELD_OUT])
+        unseen = examples.take(rows)
+        if self.fusion != "sum" and len(chosen):
+            self._fit_fusion(unseen, seed)
+        if self._targets_kind != "classes":
+            _, scores = self._topk_of(unseen.X, self._n_considered())
+            self.threshold_ = threshold_for(scores, len(unseen.positives.labels))
+
+    def _fit_fusion(self, examples: Examples, seed: int) -> None:
+        """Fit the fusion to the pairs of shortlists, if some are relevant and some are not."""
+        ranking, n_labels = self._ranking(with_index=True), len(self.classes_)
+        n_listed = min(3 * self._shortlist_size(1), n_labels)
+        n_together = max(1, _PAIR_BYTES // (100 * ranking.n_scores * n_listed))
+        pieces = []
+        for first in range(0, len(examples.weight), n_together):
+            rows = np.arange(first, min(first + n_together, len(examples.weight)))
+            part = examples.take(rows)
+            V = self._embed(part.X)
+            pairs = Pairs.of_shortlists(part, V, ranking, self.n_candidates, n_labels)
+            pieces.append(pairs._replace(of=rows[pairs.of]))
+        pairs = Pairs(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
+        # Every label of a held-out instance also has training instances, by choice: labels without
+        # any would seem to be always wrong. When fused, they count as the rarest.
+        pairs = pairs.take(np.flatnonzero(self._seen.counts[pairs.label] > 0))
+        if pairs.is_own.any() and not pairs.is_own.all():
+            fusion = FUSIONS[self.fusion](random_state=seed)
+            self.fusion_ = fusion.fit(pairs, self._seen.counts[pairs.label])
+
+    @property
+    def _label_words(self) -> CsrRows | None:
+        """Features of the labels, in rows of norm 1."""
+        return None if self._features is None else self._features.rows
+
+    def _filled_means(self) -> LabelMeans:
+        """Return the means, with substitutes for labels without instances."""
+        return self._means.filled(self.label_embeddings_, self._label_words, self._substitute_norms)
+
+    def _require_same_scores(self, last: "NGAMEEmbeddingXC | None") -> None:
+        """Raise ValueError if the fusion of the last fit does not know the scores of this one."""
+        if last is None or self.fusion_ is None:
+            return
+        n_scores = self._ranking(with_index=False).n_scores
+        if self.fusion_.n_scores_ != n_scores:
+            raise ValueError(
+                f"{type(self).__name__}: warm_start must have label features if the last fit had "
+                f"some. Got {n_scores} scores for a fusion of {self.fusion_.n_scores_}."
+            )
+
+    def _add_labels(self, label_features: Any, classes: Any) -> None:
+        """Add labels; see ``add_labels``."""
+        name, n_old = type(self).__name__, len(self.classes_)
+        is_one_d = self._targets_kind == "classes"
+        if is_one_d and self._is_binary:
+            raise ValueError(
+                f"{name}: add_labels would make more than two classes of two; fit with an "
+                "indicator y, or with more classes."
+            )
+        given = as_label_features(label_features, f"{name}: label_features")
+        if given.classes is not None:
+            wanted = np.arange(n_old, n_old + given.n_labels)
+            if is_one_d or are_names(self.classes_):
+                wanted = classes = given.classes if classes is None else np.asarray(classes)
+            given = given.of_classes(wanted, f"{name}: label_features")
+        width = None if self._features is None else self._features.rows.shape[1]
+        Z = self._label_rows(given, given.n_labels, self.coef_.dtype, width)
+        assert Z is not None
+        n_new = given.n_labels
+        joined = with_new_classes if is_one_d else with_new_names
+        classes = joined(name, self.classes_, classes, n_new)
+        # Columns stay where they are, classes are sorted.
+        order = np.argsort(classes, kind="stable") if is_one_d else np.arange(len(classes))
+        self.classes_ = classes[order]
+        features, words = features_beside(Z), None
+        if self._features is not None and features is not None:
+            self._features = self._features.joined(features, order)
+            words = self._features.rows.take(np.argsort(order)[n_old:])
+        self._known = self._known | features_of(Z)
+        vectors, zeros = self._embed(Z), np.zeros(n_new, np.int64)
+        self._means = self._means.joined(vectors, words, order, self._substitute_norms)
+        for attribute, new in (
+            ("label_embeddings_", vectors),
+            ("coef_", vectors),
+            ("label_counts_", zeros),
+            ("_described", is_described(Z)),
+        ):
+            both = np.concatenate([getattr(self, attribute), new])
+            setattr(self, attribute, both[order])
+        self._seen = self._seen.with_labels(n_new, order)
+        self._unseen_labels = self._find_unseen()
+
+    def _warn_of_added(self) -> None:
+        """Warn of unseen labels, as deep below the caller as where ``fit`` does it."""
+        self._warn_of_unseen()
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         encoder = ENCODERS.get(self.encoder) if isinstance(self.encoder, str) else self.encoder
@@ -512,6 +910,20 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
             tags.input_tags.sparse = tags.input_tags.two_d_array = False
         return tags
 
-    def _warn_of_added(self) -> None:
-        """Warn of unseen labels, as deep below the caller as where ``fit`` does it."""
-        self._warn_of_unseen()
+
+def matched_places(
+    names: np.ndarray | None, old: np.ndarray | None, n: int, n_old: int, message: str
+) -> np.ndarray:
+    """Return the position of each name among old ones, -1 for a new one; all, if none have names.
+
+    Raises ValueError where one side has no names, or neither has and the numbers differ.
+    """
+    if names is not None and old is not None:
+        place = {name: i for i, name in enumerate(old.tolist())}
+        return np.array([place.get(name, -1) for name in names.tolist()], np.int64)
+    if names is None and old is None and n == n_old:
+        return np.arange(n)
+    raise ValueError(
+        f"{message}: warm_start matches them by name, or by position if neither fit has names and "
+        "their number is the same."
+    )

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from sklearn_xc._data import read_only
-from sklearn_xc._declared_state import Array, Holds, Record, declares
+from sklearn_xc._declared_state import Array, Record, declares
 from sklearn_xc._given_vectors import GivenVectors
 from sklearn_xc._sklearn import Interval
 from sklearn_xc.kernels.embedding.residual import (
@@ -28,26 +28,25 @@ from sklearn_xc.solvers.batch_sgd import Entries
 
 #: Inputs that a thread encodes together: 512 kB of float32 at 128 dimensions.
 _TOGETHER = 1024
-#: Products in a step of the feature vectors that are worth a second thread, which takes 0.1 ms to
-#: start.
+#: Products in a step of the feature vectors that are worth a second thread, started in 0.1 ms.
 _LEAST_WORK = 2_000_000
 
 
 class BagPass(NamedTuple):
-    """A mini-batch as a bag of embeddings sees it.
+    """A mini-batch after the forward pass.
 
     Attributes
     ----------
     V : ndarray of float of shape (n, dim)
         Embeddings.
     entries : Entries
-        Features of the n inputs, except those that are left out.
+        Features of the n inputs, without those dropped out.
     U : ndarray of float of shape (n, dim)
         Sums of the vectors of the features.
     H : ndarray of float of shape (n, dim) or None
         Hidden units of the residual block, if there is one.
     inverse_norms : ndarray of float of shape (n,)
-        Of the vectors before they have norm 1; 0 for inputs without features.
+        Inverse norms of the vectors before normalisation; 0 for inputs without features.
     """
 
     V: np.ndarray
@@ -76,16 +75,16 @@ class Block(NamedTuple):
 class BagGradients(NamedTuple):
     """Gradients by the parameters of a bag of embeddings.
 
-    That by the vector of feature j is ``sum_i entries_ij by_sums_i``, which is never written out in
+    The gradient by the vector of feature j is ``sum_i entries_ij by_sums_i``, never written out in
     training.
 
     Attributes
     ----------
     entries : Entries
-        Of n inputs.
+        Features of n inputs.
     by_sums : ndarray of float of shape (n, dim)
     by_block : Block or None
-        By the residual block, if there is one.
+        Gradients by the residual block, if there is one.
     """
 
     entries: Entries
@@ -97,9 +96,6 @@ class BagGradients(NamedTuple):
     embeddings_=Array("real", "features", "dim"),
     is_given_=Array("bool", "features", optional=True),
     block_=Record("Block", optional=True),
-    embedding_steps_=Record("LazyAdam", rows="features"),
-    block_steps_=Record("Adam", lists=True),
-    _steps_fit=Holds("steps of the shapes of what they move"),
 )
 class BagOfEmbeddings(BaseEstimator):
     """Encoder of sparse rows: the sum of their feature vectors, scaled to norm 1.
@@ -139,8 +135,6 @@ class BagOfEmbeddings(BaseEstimator):
         Which features have a vector in `embedding_init`: these are meaningful without training.
     block_ : Block or None
         The residual block, if there is one.
-    embedding_steps_, block_steps_ : LazyAdam and tuple of Adam
-        The optimiser's state: twice the memory of the parameters.
 
     Notes
     -----
@@ -207,14 +201,26 @@ class BagOfEmbeddings(BaseEstimator):
         self.is_given_ = (
             None if given is None else given.replace(self.embeddings_, names, mean_square**-0.5)
         )
-        self.embedding_steps_ = LazyAdam(shape, dtype)
         self.block_: Block | None = None
-        self.block_steps_: tuple[Adam, ...] = ()
         if self.residual:
             A = rng.standard_normal((dim, dim), dtype)  # type: ignore[arg-type]
             A *= dtype.type(dim**-0.5)
             self.block_ = Block(A, np.zeros(dim, dtype), np.zeros((dim, dim), dtype))
-            self.block_steps_ = tuple(Adam(part.shape, dtype) for part in self.block_)
+        self._lazy_steps = LazyAdam(shape, dtype)
+        self._block_steps = [Adam(part.shape, dtype) for part in self.block_ or ()]
+
+    def continue_from(self, other: "BagOfEmbeddings", places: np.ndarray) -> None:
+        """Take what another encoder has learnt; see `Encoder.continue_from`."""
+        known = np.flatnonzero(places >= 0)
+        self.embeddings_[known] = other.embeddings_[places[known]]
+        if self.block_ is not None and other.block_ is not None:
+            dtype = self.embeddings_.dtype
+            self.block_ = Block(*(np.array(part, dtype) for part in other.block_))
+
+    def finish(self) -> None:
+        """Drop the optimiser's state; see `Encoder.finish`."""
+        self.__dict__.pop("_lazy_steps", None)
+        self.__dict__.pop("_block_steps", None)
 
     def _given(self) -> GivenVectors | None:
         """Return the vectors to start from, if there are some."""
@@ -222,26 +228,16 @@ class BagOfEmbeddings(BaseEstimator):
             return None
         return GivenVectors.read(self.embedding_init, f"{type(self).__name__}: embedding_init")
 
-    @property
-    def _steps_fit(self) -> bool:
-        parts = () if self.block_ is None else self.block_
-        steps = self.block_steps_
-        return len(steps) == len(parts) and all(
-            step.first.shape == step.second.shape == part.shape
-            for step, part in zip(steps, parts, strict=True)
-        )
-
     def _kept(self) -> dict[str, np.ndarray]:
-        """Return what a checkpoint keeps."""
+        """Return the arrays of a checkpoint."""
         return kept_steps(*self._learning())
 
     def _resume(self, found: dict[str, np.ndarray]) -> None:
-        """Continue from what was kept after ``start`` with the same arguments, in place."""
+        """Continue from a checkpoint after ``start`` with the same arguments, in place."""
         resume_steps(*self._learning(), found)
 
     def _learning(self) -> tuple[list[np.ndarray], list[Adam | LazyAdam]]:
-        steps: list[Adam | LazyAdam] = [self.embedding_steps_, *self.block_steps_]
-        return [self.embeddings_, *(self.block_ or ())], steps
+        return [self.embeddings_, *(self.block_ or ())], [self._lazy_steps, *self._block_steps]
 
     def parameter_shapes(self, n_features: int, dim: int) -> list[tuple[str, tuple[int, ...], int]]:
         """Return what ``start`` will allocate; see `Encoder.parameter_shapes`."""
@@ -311,12 +307,10 @@ class BagOfEmbeddings(BaseEstimator):
         entries, by_sums, by_block = self.gradients(passed, gradient)
         n_products = int(entries.counts.sum()) * by_sums.shape[1]
         with Team(count_threads(n_jobs) if n_products >= _LEAST_WORK else 1) as team:
-            self.embedding_steps_.step(self.embeddings_, entries, by_sums, rate, team)
+            self._lazy_steps.step(self.embeddings_, entries, by_sums, rate, team)
         if self.block_ is not None and by_block is not None:
-            for steps, values, by_values in zip(
-                self.block_steps_, self.block_, by_block, strict=True
-            ):
-                steps.step(values, by_values, rate)
+            for steps, values, by in zip(self._block_steps, self.block_, by_block, strict=True):
+                steps.step(values, by, rate)
 
     def _forward(
         self, entries: Entries, V: np.ndarray

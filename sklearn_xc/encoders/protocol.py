@@ -1,4 +1,4 @@
-"""What an encoder is."""
+"""The protocol of encoders."""
 
 from typing import Any, Literal, Protocol
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class ForwardPass(Protocol):
-    """What ``forward`` returns: embeddings, and whatever the encoder needs to learn from them.
+    """The result of ``forward``: embeddings, and whatever the encoder needs to learn from them.
 
     Attributes
     ----------
@@ -41,25 +41,25 @@ class Encoder(Protocol):
     row and without stored zeros; or, for an encoder with ``reads = "texts"``, an ndarray of str
     objects of shape (n,), none of them empty. Do not modify them.
 
-    The method ``parameter_shapes(n_features, dim)`` is optional. It tells, before ``start``, what
-    will be allocated, as tuples of a description, the shape, and the number of such arrays, so
-    that a fit that lacks the memory can be refused. `n_features` is None for texts. The method
-    ``batch_shapes(n)``, also optional, tells the same for training on mini-batches of n inputs.
+    Optional methods:
 
-    The method ``name_features(names)`` is optional. It receives the feature names before
-    ``start``, an ndarray of str of shape (n_features,), or None if they are unknown. The attribute
-    ``is_given_``, optional as well, is an ndarray of bool of shape (n_features,), or None, after
-    ``start``: it marks features that are meaningful before any training. An instance that has none
-    of these, and none of the features of the training instances, is answered as one without
-    features.
+    * ``parameter_shapes(n_features, dim)`` tells, before ``start``, what will be allocated, as
+      tuples of a description, the shape, and the number of such arrays, so that a fit that lacks
+      the memory can be refused. `n_features` is None for texts. ``batch_shapes(n)`` tells the same
+      for training on mini-batches of n inputs.
+    * ``default_dim()`` returns the dimension used unless another is requested.
+    * ``name_features(names)`` receives the feature names before ``start``, an ndarray of str of
+      shape (n_features,), or None.
+    * ``continue_from(other, places)`` takes what another fitted encoder of the class has learnt,
+      after ``start``, for `warm_start`: feature j was number ``places[j]`` there, or is new if that
+      is -1.
+    * ``finish()`` is called when a fit has ended, and may drop what only training needs.
 
-    The following are optional, too. The method ``default_dim()`` returns the dimension of
-    embeddings used unless another is requested; the attributes ``default_learning_rate`` and
-    ``default_classifier_learning_rate`` are what their names say. All three are read before
-    ``start``. If the attribute ``is_frozen`` is True, the encoder is not trained: ``forward`` and
-    ``learn`` are not called. If ``trains_together`` is True, the processes of a launcher share its
-    training (`sklearn_xc.parallel.ranks`). The method ``finish()`` is called when a fit has ended,
-    and may drop what only training needs.
+    Optional attributes: ``default_learning_rate`` and ``default_classifier_learning_rate``. If
+    ``is_frozen`` is True, the encoder is not trained: ``forward`` and ``learn`` are not called.
+    ``is_given_``, an ndarray of bool of shape (n_features,) or None after ``start``, marks features
+    that are meaningful before any training. An instance that has none of these, and none of the
+    features of the training instances, is answered as one without features.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
-"""Samplers: which instances make a mini-batch, and what they are set against.
+"""Samplers: which instances make a mini-batch, and the labels that they are contrasted with.
 
 ::
 
-    start(batch_size, n_epochs, seed, n_jobs)
+    start(n, n_epochs, seed, n_jobs)
           |
     refresh(epoch, state)          instances, true labels, embeddings
           |
@@ -13,17 +13,16 @@
           |
           +-------> select(losses)      which instances of a mini-batch count
 
-* ``NgameSampler``: clusters of the embeddings, made anew every few epochs; larger ones with time.
+* ``NgameSampler``: clusters of the embeddings, found anew every few epochs; larger ones with time.
 * ``InBatchSampler``: random instances.
 * ``AnceSampler``: random instances, and negatives that a search finds every few epochs.
 * ``TasSampler``: clusters of the untrained encoder's embeddings, which never change.
 * ``OrderedSgdSampler``: random instances, of which those with the largest losses count.
-* ``balanced_clusters`` makes the clusters.
+* ``balanced_clusters`` finds the clusters.
 
-Parameters are those of the constructor; what training knows is told by ``start``. Random numbers
-depend on the seed and the epoch, and no result on the number of threads. To add a sampler, write
-its file, after the protocol in ``protocol.py``, and give it a line in ``SAMPLERS``: the tests read
-that table. One of your own is passed as an instance.
+Random numbers depend on the seed and the epoch, and no result on the number of threads. To add a
+sampler, write its file, after the protocol in ``protocol.py``, and give it a line in ``SAMPLERS``:
+the tests read that table. One of your own is passed as an instance.
 """
 
 from sklearn_xc.samplers.ance import AnceSampler

@@ -8,16 +8,11 @@ from sklearn_xc._data import read_only
 from sklearn_xc._sklearn import Interval
 from sklearn_xc.kernels.rows.positives import drop_positives
 from sklearn_xc.mips import MipsIndex, make_index
-from sklearn_xc.samplers.in_batch import InBatchSampler
+from sklearn_xc.samplers.in_batch import INDEX, InBatchSampler
 from sklearn_xc.samplers.protocol import TrainingState
-from sklearn_xc.storage.loops import restore
 
-#: Queries of a search.
-_TOGETHER = 8192
-#: Labels found at a time, for instances with very many of their own.
-_CANDIDATES = 2**23
-#: What the random numbers of an index are for.
-_INDEX = 2
+#: Queries of a search, and labels found at a time for instances with very many true labels.
+_TOGETHER, _CANDIDATES = 8192, 2**23
 
 
 class AnceSampler(InBatchSampler):
@@ -31,6 +26,8 @@ class AnceSampler(InBatchSampler):
         Number of labels found for each instance; fewer if there are not as many.
     index : str or MipsIndex, default="exact"
         A key of ``mips.INDEXES``, or an index, which is cloned.
+    batch_size : int or "auto", default="auto"
+        Instances per mini-batch; see `InBatchSampler`.
 
     Notes
     -----
@@ -63,8 +60,8 @@ class AnceSampler(InBatchSampler):
     ...     n=4, n_labels=3, positives=positives, inputs=lambda: V, instances=lambda: V,
     ...     last_seen=lambda: V, initial=lambda: V, labels=lambda: labels,
     ... )
-    >>> sampler = AnceSampler(n_negatives=1)
-    >>> sampler.start(batch_size=2, n_epochs=1, seed=0)
+    >>> sampler = AnceSampler(n_negatives=1, batch_size=2)
+    >>> sampler.start(n=4, n_epochs=1, seed=0)
     >>> sampler.refresh(0, state)
     >>> sampler.negatives(np.arange(4)).ravel()
     array([2, 2, 2, 2], dtype=int32)
@@ -72,7 +69,10 @@ class AnceSampler(InBatchSampler):
 
     reads = ("instances", "labels")
 
+    _kept_arrays = ("_negatives",)
+
     _parameter_constraints: dict = {  # noqa: RUF012
+        **InBatchSampler._parameter_constraints,
         "refresh_interval": [Interval(Integral, 1, None, closed="left")],
         "n_negatives": [Interval(Integral, 1, None, closed="left")],
         "index": "no_validation",  # checked by start
@@ -83,45 +83,30 @@ class AnceSampler(InBatchSampler):
         refresh_interval: int = 5,
         n_negatives: int = 10,
         index: str | MipsIndex = "exact",
+        batch_size: int | str = "auto",
     ) -> None:
         self.refresh_interval = refresh_interval
         self.n_negatives = n_negatives
         self.index = index
+        self.batch_size = batch_size
 
-    def start(
-        self, batch_size: int, n_epochs: int = 1, seed: int = 0, n_jobs: int | None = None
-    ) -> None:
-        """Begin a training; see `BatchSampler.start`.
-
-        Raises
-        ------
-        ValueError
-            For parameters out of range, or an invalid `index`.
-        """
-        super().start(batch_size, n_epochs, seed, n_jobs)
+    def start(self, n: int, n_epochs: int = 1, seed: int = 0, n_jobs: int | None = None) -> None:
+        """Begin a training; see `BatchSampler.start`."""
+        super().start(n, n_epochs, seed, n_jobs)
         make_index(self.index, who="AnceSampler: index")
 
     def negatives(self, rows: np.ndarray) -> np.ndarray:
         """Return the negatives that the last search found; see `BatchSampler.negatives`."""
         return self._negatives[rows]
 
-    def _kept(self) -> dict[str, np.ndarray]:
-        return {"negatives": self._negatives + 1}  # 0 for none: no integer is negative there
+    def _is_due(self, epoch: int, state: TrainingState) -> bool:
+        return epoch % self.refresh_interval == 0
 
-    def _resume(self, found: dict[str, np.ndarray], epoch: int, state: TrainingState) -> None:
-        super()._resume(found, epoch, state)
-        self._negatives = np.empty((state.n, self.n_negatives), np.int32)
-        restore({"negatives": self._negatives}, found)
-        self._negatives -= 1
-
-    def _due(self, epoch: int, state: TrainingState) -> int:
-        return epoch - epoch % self.refresh_interval
-
-    def _look(self, epoch: int, state: TrainingState) -> None:
+    def _read(self, epoch: int, state: TrainingState) -> None:
         W = np.ascontiguousarray(state.labels())
         V = state.instances().astype(W.dtype, copy=False)
         index = make_index(self.index, self.n_jobs_, "AnceSampler: index")
-        number = np.random.default_rng((self.seed_, epoch, _INDEX)).integers(2**31)
+        number = np.random.default_rng((self.seed_, epoch, INDEX)).integers(2**31)
         index.build(W, seed=int(number))
         indptr, labels = (read_only(array) for array in state.positives)
         degrees = np.diff(indptr)

@@ -6,11 +6,11 @@ from numbers import Integral
 import numpy as np
 
 from sklearn_xc._sklearn import Interval
-from sklearn_xc.samplers._batches import shuffled_batches
-from sklearn_xc.samplers._cluster_sampler import ClusterSampler
+from sklearn_xc.samplers._clusters import ClusterSampler
+from sklearn_xc.samplers.in_batch import InBatchSampler
 from sklearn_xc.samplers.protocol import TrainingState
 
-#: Rows of a cluster at the start of the curriculum, and how often it doubles if epochs last.
+#: Rows of a cluster at the start of the curriculum, and how often they double at most.
 _SMALLEST, _DOUBLINGS = 8, 12
 
 
@@ -31,6 +31,8 @@ class NgameSampler(ClusterSampler):
         Maximum number of instances in a cluster. None is a curriculum: 8, doubled every
         ``max(1, n_epochs // 12)`` epochs. Never above the size of a mini-batch; 1 makes
         mini-batches random.
+    batch_size : int or "auto", default="auto"
+        Instances per mini-batch; see `InBatchSampler`.
 
     Notes
     -----
@@ -57,8 +59,8 @@ class NgameSampler(ClusterSampler):
 
     Over 60 epochs, clusters grow up to the size of a mini-batch:
 
-    >>> sampler = NgameSampler()
-    >>> sampler.start(batch_size=64, n_epochs=60, seed=0)
+    >>> sampler = NgameSampler(batch_size=64)
+    >>> sampler.start(n=1000, n_epochs=60, seed=0)
     >>> [sampler.cluster_size_at(epoch) for epoch in (0, 5, 10, 15, 20)]
     [8, 16, 32, 64, 64]
     """
@@ -66,13 +68,20 @@ class NgameSampler(ClusterSampler):
     reads = ("last_seen",)
 
     _parameter_constraints: dict = {  # noqa: RUF012
+        **InBatchSampler._parameter_constraints,
         "refresh_interval": [Interval(Integral, 1, None, closed="left")],
         "cluster_size": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    def __init__(self, refresh_interval: int = 5, cluster_size: int | None = None) -> None:
+    def __init__(
+        self,
+        refresh_interval: int = 5,
+        cluster_size: int | None = None,
+        batch_size: int | str = "auto",
+    ) -> None:
         self.refresh_interval = refresh_interval
         self.cluster_size = cluster_size
+        self.batch_size = batch_size
 
     def cluster_size_at(self, epoch: int) -> int:
         """Return the maximum number of instances in a cluster in an epoch of training.
@@ -93,38 +102,35 @@ class NgameSampler(ClusterSampler):
         return smallest << min(times, (self.batch_size_ // smallest).bit_length() - 1)
 
     def refresh(self, epoch: int, state: TrainingState) -> None:
-        """Look at the embeddings again if a refresh is due; clusters grow in any case."""
-        self._is_random = state.moves and epoch == 0
-        if self._is_random:
-            self._n, self._refreshed = state.n, None
-            return
+        """Cluster the embeddings if that is due; see `BatchSampler.refresh`."""
+        self._moves = state.moves
         super().refresh(epoch, state)
-        clustered = self._n_clusters(self._due(epoch, state), state)
-        self._clusters = self._found.merged(clustered // self._n_clusters(epoch, state))
 
     def batches(self, epoch: int) -> Iterator[np.ndarray]:
         """Yield the instances of each mini-batch; see `BatchSampler.batches`."""
-        if self._is_random:
-            return shuffled_batches(self._n, self.batch_size_, (self.seed_, epoch))
+        if self._moves and epoch == 0:  # untrained embeddings say little about what will be near
+            return InBatchSampler.batches(self, epoch)
         return super().batches(epoch)
 
-    def _kept(self) -> dict[str, np.ndarray]:
-        return {} if self._is_random else super()._kept()
+    def _is_due(self, epoch: int, state: TrainingState) -> bool:
+        return epoch == self._refresh_epoch(epoch)
 
-    def _resume(self, found: dict[str, np.ndarray], epoch: int, state: TrainingState) -> None:
-        if state.moves and epoch == 0:
-            self._refreshed = None
-        else:
-            super()._resume(found, epoch, state)
+    def _refresh_epoch(self, epoch: int) -> int:
+        """Return the epoch of the last clustering."""
+        if not self._moves:
+            return 0
+        return epoch - (epoch - 1) % self.refresh_interval if epoch else 1
 
-    def _n_clusters(self, epoch: int, state: TrainingState) -> int:
-        n_clusters = -(-state.n // self.cluster_size_at(epoch))
+    def _read(self, epoch: int, state: TrainingState) -> None:
+        self._find_clusters(state.last_seen(), self._n_clusters(epoch), epoch)
+
+    def _starts_at(self, epoch: int) -> np.ndarray:
+        """Return the bounds of the clusters of an epoch, larger ones than when they were found."""
+        n_joined = self._n_clusters(self._refresh_epoch(epoch)) // self._n_clusters(epoch)
+        return np.append(self._starts[:-1:n_joined], self._starts[-1])
+
+    def _n_clusters(self, epoch: int) -> int:
+        n_clusters = -(-self._n // self.cluster_size_at(epoch))
         if self.cluster_size is None:
             n_clusters = 1 << (n_clusters - 1).bit_length()
-        return min(n_clusters, state.n)
-
-    def _due(self, epoch: int, state: TrainingState) -> int:
-        return epoch - (epoch - 1) % self.refresh_interval if state.moves else 0
-
-    def _look(self, epoch: int, state: TrainingState) -> None:
-        self._found = self._clustered(state.last_seen(), self._n_clusters(epoch, state), epoch)
+        return min(n_clusters, self._n)

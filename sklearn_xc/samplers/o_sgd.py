@@ -16,6 +16,8 @@ class OrderedSgdSampler(InBatchSampler):
     share : float, default=0.5
         The share of the instances of a mini-batch that count; their number is rounded, and at
         least one.
+    batch_size : int or "auto", default="auto"
+        Instances per mini-batch; see `InBatchSampler`.
 
     Notes
     -----
@@ -41,11 +43,13 @@ class OrderedSgdSampler(InBatchSampler):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
+        **InBatchSampler._parameter_constraints,
         "share": [Interval(Real, 0, 1, closed="right")],
     }
 
-    def __init__(self, share: float = 0.5) -> None:
+    def __init__(self, share: float = 0.5, batch_size: int | str = "auto") -> None:
         self.share = share
+        self.batch_size = batch_size
 
     def select(self, losses: np.ndarray) -> np.ndarray:
         """Return which instances have the largest losses; ties go to the first."""

@@ -1,4 +1,4 @@
-"""What a sampler of mini-batches is, and what it may ask for."""
+"""The protocol of samplers, and the state of training that they read."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -35,19 +35,16 @@ class Positives(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingState:
-    """What a sampler may read. Embeddings are computed on request.
+    """What a sampler may read; embeddings are computed on request.
 
-    Instances and labels are identified by their positions in this training, not by those in X and
+    Instances and labels are numbered by their positions in this training, not by those in X and
     y: equal instances are merged into one, and instances that are held out or have no features are
-    left out; so are labels without features while the encoder is trained, and those of other
-    shards if ``n_shards`` is more than 1. Do not change any of it.
+    left out; so are labels without features while the encoder is trained. Do not change any of it.
 
     Attributes
     ----------
-    n : int
-        Number of instances: rows are 0 to ``n - 1``.
-    n_labels : int
-        Number of labels: 0 to ``n_labels - 1``.
+    n, n_labels : int
+        Numbers of instances and of labels.
     positives : Positives
         The true labels of each instance.
     inputs : callable
@@ -56,34 +53,15 @@ class TrainingState:
     instances : callable
         Returns the current embeddings of the instances, ndarray of shape (n, dim).
     last_seen : callable
-        Returns the embeddings of the instances as they were in their last mini-batch, ndarray of
-        shape (n, dim): as good as the current ones for most purposes, with nothing to compute.
+        Returns the embeddings of the instances as of their last mini-batch, ndarray of shape
+        (n, dim): as good as the current ones for most purposes, and kept if `reads` of the sampler
+        names them.
     initial : callable
-        Returns the embeddings that the instances had before training, ndarray of shape (n, dim).
+        Returns the embeddings of the instances before training, ndarray of shape (n, dim).
     labels : callable
         Returns the current embeddings of the labels, ndarray of shape (n_labels, dim).
     moves : bool, default=True
         Whether the embeddings of the instances change from epoch to epoch.
-
-    Examples
-    --------
-    For a test of a sampler of your own: four instances, of which the first and the third are near
-    each other, and three labels.
-
-    >>> import numpy as np
-    >>> from sklearn_xc.samplers import Positives, TasSampler, TrainingState
-    >>> V = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1], [0.1, 0.9]])
-    >>> labels = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
-    >>> positives = Positives(np.arange(5), np.array([0, 1, 0, 1], np.int32))
-    >>> state = TrainingState(
-    ...     n=4, n_labels=3, positives=positives, inputs=lambda: V, instances=lambda: V,
-    ...     last_seen=lambda: V, initial=lambda: V, labels=lambda: labels,
-    ... )
-    >>> sampler = TasSampler()
-    >>> sampler.start(batch_size=2, n_epochs=1, seed=0)
-    >>> sampler.refresh(0, state)
-    >>> [rows.tolist() for rows in sampler.batches(0)]
-    [[0, 2], [1, 3]]
     """
 
     n: int
@@ -107,10 +85,11 @@ class BatchSampler(Protocol):
     Attributes
     ----------
     reads : collection of {"instances", "last_seen", "initial", "labels"}
-        The embeddings of a `TrainingState` that ``refresh`` reads; others cannot be read. Training
-        keeps only the embeddings named here, and plans memory accordingly.
+        The embeddings of a `TrainingState` that ``refresh`` reads; memory is planned accordingly.
     n_negatives : int
         Number of labels that ``negatives`` returns for an instance; 0 if it always returns None.
+    batch_size_ : int
+        Number of instances in a mini-batch, after ``start``.
 
     Examples
     --------
@@ -144,76 +123,38 @@ class BatchSampler(Protocol):
     def n_negatives(self) -> int:
         """Number of additional negatives of an instance."""
 
-    def start(self, batch_size: int, n_epochs: int, seed: int, n_jobs: int | None) -> None:
-        """Begin a training, forgetting what earlier ones have left.
+    def start(self, n: int, n_epochs: int, seed: int, n_jobs: int | None) -> None:
+        """Begin a training, forgetting earlier ones.
 
         Parameters
         ----------
-        batch_size : int
-            Number of instances in a mini-batch.
-        n_epochs : int
-            Number of epochs planned in total.
+        n, n_epochs : int
+            Numbers of instances and of planned epochs.
         seed : int
             Random seed. The mini-batches of an epoch depend only on the seed, the epoch, and what
-            ``refresh`` has seen.
+            ``refresh`` has read.
         n_jobs : int or None
             Number of threads, as joblib counts them. Results do not depend on it.
         """
 
     def refresh(self, epoch: int, state: TrainingState) -> None:
-        """Look at the embeddings again if a refresh is due.
-
-        Parameters
-        ----------
-        epoch : int
-            The epoch that begins, from 0. Called before each epoch. The first call may be for a
-            later epoch, if training continues with a new copy of the sampler (``partial_fit``): a
-            refresh that was due earlier is then done.
-        state : TrainingState
-            What the sampler keeps depends on its seed, the epoch at which the refresh was due, and
-            the state with which it was done.
-        """
+        """Read the embeddings again if that is due; called before each epoch, from 0."""
 
     def batches(self, epoch: int) -> Iterator[np.ndarray]:
-        """Yield the instances of each mini-batch; called after ``refresh``.
+        """Yield the instances of each mini-batch, int64; called after ``refresh``.
 
-        Each instance is in exactly one mini-batch, and none has more than `batch_size`.
-
-        Parameters
-        ----------
-        epoch : int
-            From 0.
-
-        Yields
-        ------
-        ndarray of int64 of shape (m,)
+        Each instance is in exactly one mini-batch, and none has more than ``batch_size_``.
         """
 
     def negatives(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return the labels to contrast some instances with, besides those of the mini-batch.
-
-        Parameters
-        ----------
-        rows : ndarray of int64 of shape (m,)
+        """Return the labels to contrast instances with, besides those of the mini-batch.
 
         Returns
         -------
-        ndarray of int32 of shape (m, n_negatives), or None
+        ndarray of int32 of shape (len(rows), n_negatives), or None
             Places without a label hold -1. The labels are negatives of all instances of the
             mini-batch; repeated ones count once, and an instance's true labels not at all for it.
-            None if there are only the labels of the mini-batch.
         """
 
     def select(self, losses: np.ndarray) -> np.ndarray | None:
-        """Return which instances of a mini-batch count.
-
-        Parameters
-        ----------
-        losses : ndarray of float of shape (m,)
-            Losses of the instances.
-
-        Returns
-        -------
-        ndarray of bool of shape (m,), or None
-            None if all count.
-        """
+        """Return which instances of a mini-batch count, bool of shape (m,); None for all."""

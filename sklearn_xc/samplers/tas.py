@@ -3,7 +3,8 @@
 from numbers import Integral
 
 from sklearn_xc._sklearn import Interval
-from sklearn_xc.samplers._cluster_sampler import ClusterSampler
+from sklearn_xc.samplers._clusters import ClusterSampler
+from sklearn_xc.samplers.in_batch import InBatchSampler
 from sklearn_xc.samplers.protocol import TrainingState
 
 
@@ -17,6 +18,8 @@ class TasSampler(ClusterSampler):
     cluster_size : int or None, default=None
         Number of instances in a cluster, at most the size of a mini-batch. None is that size: each
         mini-batch is one cluster.
+    batch_size : int or "auto", default="auto"
+        Instances per mini-batch; see `InBatchSampler`.
 
     Notes
     -----
@@ -45,8 +48,8 @@ class TasSampler(ClusterSampler):
     ...     n=4, n_labels=3, positives=positives, inputs=lambda: V, instances=lambda: V,
     ...     last_seen=lambda: V, initial=lambda: V, labels=lambda: labels,
     ... )
-    >>> sampler = TasSampler()
-    >>> sampler.start(batch_size=2, n_epochs=1, seed=0)
+    >>> sampler = TasSampler(batch_size=2)
+    >>> sampler.start(n=4, n_epochs=1, seed=0)
     >>> sampler.refresh(0, state)
     >>> [rows.tolist() for rows in sampler.batches(0)]
     [[0, 2], [1, 3]]
@@ -55,13 +58,15 @@ class TasSampler(ClusterSampler):
     reads = ("initial",)
 
     _parameter_constraints: dict = {  # noqa: RUF012
+        **InBatchSampler._parameter_constraints,
         "cluster_size": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    def __init__(self, cluster_size: int | None = None) -> None:
+    def __init__(self, cluster_size: int | None = None, batch_size: int | str = "auto") -> None:
         self.cluster_size = cluster_size
+        self.batch_size = batch_size
 
-    def _look(self, epoch: int, state: TrainingState) -> None:
+    def _read(self, epoch: int, state: TrainingState) -> None:
         size = self.batch_size_ if self.cluster_size is None else self.cluster_size
         n_clusters = -(-state.n // min(size, self.batch_size_))
-        self._clusters = self._found = self._clustered(state.initial(), n_clusters, epoch)
+        self._find_clusters(state.initial(), n_clusters, epoch)

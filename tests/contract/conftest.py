@@ -3,7 +3,7 @@
 import pytest
 import rows_as_texts
 
-from sklearn_xc.embedding import _boosted_fusion
+from sklearn_xc.embedding import _fusion
 from sklearn_xc.encoders.transformer import passes
 
 
@@ -11,7 +11,7 @@ from sklearn_xc.encoders.transformer import passes
 def few_trees():
     """Have fusions boost 3 trees: 30 take most of the time of a fit of 60 rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_boosted_fusion, "_TREES", 3)
+        patch.setattr(_fusion, "_TREES", 3)
         yield
 
 

@@ -27,6 +27,7 @@ from sklearn_xc import (
     TopKCalibrator,
 )
 from sklearn_xc.gradients import MessagePassing
+from sklearn_xc.samplers import NgameSampler
 
 NAN, INF = np.nan, np.inf
 
@@ -313,23 +314,20 @@ ENTRIES = {
     "NGAMEEmbeddingXC": Entry(
         NGAMEEmbeddingXC,
         quick={
-            "embedding_dim": 4, "max_iter": 1, "classifier_max_iter": 1, "batch_size": 8,
+            "embedding_dim": 4, "max_iter": 1, "classifier_max_iter": 1,
+            "sampler": NgameSampler(batch_size=8),
             "validation_fraction": 0.1, "random_state": 0,
         },
         able={
             "embedding_dim": 12, "max_iter": 6, "classifier_max_iter": 4,
-            "learning_rate": 0.03, "classifier_learning_rate": 0.03,
+            "learning_rate": 0.03,
         },
         variants={
             "label features": {"label_features": rows_of_labels(), "validation_fraction": 0.3},
             "ance": {"sampler": "ance", "validation_fraction": 0.0},
-            "in_batch, features": {
-                "sampler": "in_batch", "label_features": rows_of_labels(),
-                "objective": "propensity",
-            },
+            "in_batch, features": {"sampler": "in_batch", "label_features": rows_of_labels()},
             "o_sgd": {"sampler": "o_sgd", "fusion": "sum"},
             "tas": {"sampler": "tas", "fusion": "tree"},
-            "shards": {"n_shards": 3, "classifier_max_iter": 2},
         },
         pieces={
             "sklearn_xc.embedding._training._LEAST_WORK": 1,
@@ -342,24 +340,17 @@ ENTRIES = {
             **SEED,
             "encoder": ["lstm", 7],
             "label_features": [rows_of_labels(4), rows_of_labels(5, 14), rows_of_labels() * NAN],
-            "label_vectorizer": [],
             "vectorizer": ["bow", 3, True, KFold(), TfidfVectorizer()],
             "embedding_dim": [0, 8.0, True, 10**30],
             "sampler": ["random", None],
-            "margin": [-0.1, 2.1, NAN, True],
-            "classifier_margin": [-0.1, 2.1, NAN, True],
-            "radius": [0, -1.0, NAN, INF, True],
-            "batch_size": [1, 32.0, "all", True, None],
             "index": ["hnsw", 3],
             "max_iter": [-1, "few", 1.5, True],
             "classifier_max_iter": [-1, "few", 1.5, True],
-            "n_shards": COUNT,
             "learning_rate": RATE,
-            "classifier_learning_rate": RATE,
             "n_candidates": [*COUNT, 2**62],
+            "warm_start": SWITCH,
             "checkpoint_dir": [3, True, ["a"], b"x"],
             "fusion": ["forest", 2, True],
-            "objective": ["recall", None, 1],
             "validation_fraction": [1.0, -0.1, NAN, True],
         },
         memory=(
@@ -368,8 +359,6 @@ ENTRIES = {
         ),
         answers={
             "embed": lambda model, X: model.embed(X),
-            "embedding": lambda model, X: model.predict_topk(X, 3, component="embedding"),
-            "classifier": lambda model, X: model.predict_topk(X, 3, component="classifier"),
         },
         many_labels=None,
     ),
@@ -478,15 +467,13 @@ if HAS_TRANSFORMERS:
         quick=_ROWS.quick,
         able={
             "embedding_dim": 12, "max_iter": 6, "classifier_max_iter": 4,
-            "learning_rate": 0.03, "classifier_learning_rate": 0.03,
+            "learning_rate": 0.03,
         },
         variants={
             "frozen": {"encoder": transformer(frozen=True), "sampler": "in_batch"},
             "no vectorizer": {"vectorizer": None, "fusion": "tree"},
             "label features": {"label_features": rows_of_labels(), "validation_fraction": 0.3},
-            "shards": {
-                "encoder": transformer(dropout=0.3), "n_shards": 2, "classifier_max_iter": 2,
-            },
+            "dropout": {"encoder": transformer(dropout=0.3)},
         },
         pieces={
             "sklearn_xc.embedding._training._LEAST_WORK": 1,

@@ -19,9 +19,7 @@ from sklearn_xc import NGAMEEmbeddingXC, embedding
 from sklearn_xc._checks import check_instances
 from sklearn_xc._declared_state import Array, Number, declares
 from sklearn_xc.base import XCClassifier
-from sklearn_xc.embedding._label_features import label_rows
-from sklearn_xc.embedding._rows import readable_rows
-from sklearn_xc.embedding._texts import DTYPE, TextRows
+from sklearn_xc.embedding._inputs import DTYPE, TextRows, label_rows, rows_in_range
 from sklearn_xc.encoders import TransformerEncoder
 from sklearn_xc.storage import classes
 
@@ -47,22 +45,21 @@ class RowsAsTexts(NGAMEEmbeddingXC):
     As of ``NGAMEEmbeddingXC``.
     """
 
-    _is_given_features = False  # the matrix is all in the texts
+    _has_given_features = False  # the matrix is all in the texts
 
     def _instances(self, X, *, reset=False, is_training=False):
         rows = check_instances(self, X, reset=reset)
         name = f"{type(self).__name__}: X"
-        return TextRows.of(texts_of(readable_rows(rows, name, is_training=is_training)))
+        return TextRows.of(texts_of(rows_in_range(rows, name, is_training=is_training)))
 
     def _label_rows(self, given, n_labels, dtype, n_features):
-        name = type(self).__name__
-        width = self.n_features_in_
-        rows = label_rows(name, given, self.label_vectorizer, n_labels, width, np.float64)
+        rows = label_rows(given, n_labels, self.n_features_in_, np.float64, type(self).__name__)
         if rows is None:
             return None
         return self._with_features(TextRows.of(texts_of(rows)), n_features)
 
-    def _fit_examples(self, examples, targets, weight, Z, *further):
+    def _label_rows_of_fit(self, label_features, examples):
+        Z = super()._label_rows_of_fit(label_features, examples)
         if Z is None:
             texts = np.full(len(self.classes_), "", object)
             for label in np.unique(examples.positives.labels):
@@ -70,7 +67,7 @@ class RowsAsTexts(NGAMEEmbeddingXC):
             features = examples.X.features
             n_features = None if features is None else features.shape[1]
             Z = self._with_features(TextRows.of(texts), n_features)
-        super()._fit_examples(examples, targets, weight, Z, *further)
+        return Z
 
     def __sklearn_tags__(self):
         return XCClassifier.__sklearn_tags__(self)  # those of who takes matrices

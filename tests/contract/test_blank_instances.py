@@ -6,6 +6,8 @@ import scipy.sparse as sp
 from registry import ENTRIES
 from small_data import made
 
+from sklearn_xc.samplers import NgameSampler
+
 
 @pytest.fixture(scope="module", params=ENTRIES)
 def entry(request):
@@ -78,6 +80,6 @@ def test_blank_instances_of_training_have_a_say(make, y, n_copies):
     """An indicator whose other level has no column."""
     X, y = np.array([[0.0], [1.0]] * n_copies), np.array(y * n_copies)
     model = make()
-    if "batch_size" in model.get_params() and "encoder" in model.get_params():
-        model.set_params(batch_size=2)
+    if "encoder" in model.get_params():
+        model.set_params(sampler=NgameSampler(batch_size=2))
     assert model.fit(X, y).predict(X[:1]).tolist() == y[:1].tolist()

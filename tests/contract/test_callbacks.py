@@ -98,7 +98,6 @@ def test_a_fit_is_a_tree_of_tasks_and_unchanged(entry):
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
-        ("NGAMEEmbeddingXC", {"n_shards": 3, "classifier_max_iter": 2, "n_jobs": 2}),
         ("NGAMEEmbeddingXC", {"validation_fraction": 0.3}),
         ("ImplicitSoftmaxSGD", {"learning_rate": "auto"}),
         ("SoftmaxUMax", {"early_stopping": True, "n_iter_no_change": 2}),

@@ -169,7 +169,7 @@ LARGE = make_xc_classification(n_samples=600, n_features=300, n_labels=200, rand
 LONGER = {
     "OvALinearXC": {"tol": 1e-4},
     "NGAMEEmbeddingXC": {"max_iter": 6, "classifier_max_iter": 6, "embedding_dim": 16},
-    "NGAMEEmbeddingXC transformer": {"max_iter": 2, "classifier_max_iter": 6, "batch_size": 32},
+    "NGAMEEmbeddingXC transformer": {"max_iter": 2, "classifier_max_iter": 6},
 }
 
 

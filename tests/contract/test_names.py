@@ -11,15 +11,15 @@ from registry import ENTRIES
 #: table of all constructors, and defends each name that differs.
 WORDS = {
     "problem": "C Cs alpha loss metric delta fit_intercept regularize_intercept "
-    "class_weight margin classifier_margin radius beta min_precision",
+    "class_weight radius beta min_precision",
     "parts": "init embedding_init gradient index sampler encoder vectorizer optimizer "
     "scoring cv exhaustive estimator estimators final_estimator objective method",
-    "size": "embedding_dim prune n_shards n_groups per",
+    "size": "embedding_dim prune n_groups per",
     "labels": "n_negatives n_hard_negatives sampling n_candidates min_recall top_k",
-    "steps": "max_iter classifier_max_iter tol learning_rate classifier_learning_rate decay "
+    "steps": "max_iter classifier_max_iter tol learning_rate decay "
     "batch_size average dropout sampled_epochs warm_start",
     "held out": "early_stopping validation_fraction n_iter_no_change",
-    "knowledge": "label_names label_features label_vectorizer fusion",
+    "knowledge": "label_names label_features fusion",
     "resources": "max_memory n_jobs numa random_state verbose checkpoint_dir",
 }  # fmt: skip
 #: Of all estimators, with the same default.

@@ -13,6 +13,8 @@ from fitted import Unchanged, assert_same_answers, assert_same_model, fitted_nam
 from registry import ENTRIES, VARIANTS, having, of_variant
 from small_data import awkward, easy, made
 
+from sklearn_xc.samplers import NgameSampler
+
 X, Y = awkward()
 EASY, PLACES = easy()
 NAMES = np.array(["zebra", "ape", "cat", "emu"])
@@ -108,7 +110,7 @@ def test_counts_are_of_instances(name, container):
     x = np.array([[1.0, 0], [1, 0], [0, 1], [0, 1], [1, 1], [0, 0]] * 2)
     y = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 0], [1, 1, 0], [0, 1, 0]] * 2)
     weight = np.array([0.5, 0.5, 0.0, 0.5, 1e-9, 3.0] * 2)
-    own = {"batch_size": 2} if ENTRIES[name].has("encoder") else {}
+    own = {"sampler": NgameSampler(batch_size=2)} if ENTRIES[name].has("encoder") else {}
     model = ENTRIES[name].make(**own).fit(x, container(y), sample_weight=weight)
     assert model.label_counts_.tolist() == [6, 4, 0]
     assert model.label_counts_.dtype == np.int64

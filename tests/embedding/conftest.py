@@ -20,9 +20,9 @@ class Documents(NamedTuple):
 
 
 def _make(**parameters):
-    own = {"embedding_dim": 12, "batch_size": 30, "max_iter": 3, "classifier_max_iter": 2,
-           "learning_rate": 0.01, "classifier_learning_rate": 0.01, "n_candidates": 8,
-           "sampler": NgameSampler(refresh_interval=2), "validation_fraction": 0.1,
+    own = {"embedding_dim": 12, "max_iter": 3, "classifier_max_iter": 2,
+           "learning_rate": 0.01, "n_candidates": 8,
+           "sampler": NgameSampler(refresh_interval=2, batch_size=30), "validation_fraction": 0.1,
            "random_state": 0}  # fmt: skip
     return NGAMEEmbeddingXC(**{**own, **parameters})
 

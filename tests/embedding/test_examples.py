@@ -1,13 +1,12 @@
-"""Training instances merged, and what is left of them in a shard of the labels."""
+"""Training instances, merged and restricted to some labels."""
 
 import itertools
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
 
 from sklearn_xc._data import as_csr_rows
-from sklearn_xc.embedding._examples import Examples, label_shards, labels_of_rows
+from sklearn_xc.embedding._examples import Examples, labels_of_rows
 from sklearn_xc.samplers.protocol import Positives
 
 N_LABELS = 6
@@ -54,7 +53,7 @@ class TestDistinct:
             if w > 0 and own:
                 key = tuple(row), tuple(own)
                 expected[key] = expected.get(key, 0) + w
-        examples = Examples.distinct(rows_of(X), *positives_of(sets), weight)
+        examples = Examples.distinct(rows_of(X), positives_of(sets), weight)
         assert contents(examples) == expected
         assert len(expected) < 150
         assert examples.weight.dtype == np.float64
@@ -62,33 +61,17 @@ class TestDistinct:
     def test_an_order_of_their_content(self):
         X, sets, _ = make()
         weight = np.random.default_rng(1).random(len(X))
-        given = Examples.distinct(rows_of(X), *positives_of(sets), weight)
+        given = Examples.distinct(rows_of(X), positives_of(sets), weight)
         for seed in range(3):
             order = np.random.default_rng(seed).permutation(len(X))
             moved = Examples.distinct(
-                rows_of(X[order]), *positives_of([sets[i] for i in order]), weight[order]
+                rows_of(X[order]), positives_of([sets[i] for i in order]), weight[order]
             )
             for a, b in zip(given.X.arrays, moved.X.arrays, strict=True):
                 np.testing.assert_array_equal(a, b)
             for a, b in zip(given.positives, moved.positives, strict=True):
                 np.testing.assert_array_equal(a, b)
             assert moved.weight.tobytes() == given.weight.tobytes()
-
-    def test_none_is_left(self):
-        X, _, weight = make(4)
-        examples = Examples.distinct(rows_of(X), *positives_of([[], [], [], []]), weight)
-        assert examples.X.shape == (0, 3)
-        assert len(examples.weight) == len(examples.positives.labels) == 0
-
-
-def test_take():
-    X, sets, weight = make()
-    examples = Examples(rows_of(X), positives_of(sets), weight)
-    rows = np.array([7, 3, 190, 3])
-    taken = examples.take(rows)
-    np.testing.assert_array_equal(taken.X.to_dense().values, X[rows])
-    assert sets_of(taken.positives) == [tuple(sets[i]) for i in rows]
-    np.testing.assert_array_equal(taken.weight, weight[rows])
 
 
 def test_labels_of_rows():
@@ -109,45 +92,20 @@ def test_label_sums():
     assert not sums[N_LABELS:].any()
 
 
-class TestLabelShards:
-    @pytest.mark.parametrize("n_shards", [1, 2, 7, 40, 41])
-    def test_a_partition(self, n_shards):
-        shards = label_shards(41, n_shards, 0)
-        assert len(shards) == n_shards
-        np.testing.assert_array_equal(np.sort(np.concatenate(shards)), np.arange(41))
-        sizes = [len(shard) for shard in shards]
-        assert max(sizes) - min(sizes) <= 1
-        assert all((np.diff(shard) > 0).all() for shard in shards)
-
-    def test_cut_at_random(self):
-        first, again, other = (label_shards(41, 3, seed) for seed in (5, 5, 6))
-        for a, b in zip(first, again, strict=True):
-            np.testing.assert_array_equal(a, b)
-        assert any(a.tolist() != b.tolist() for a, b in zip(first, other, strict=True))
-        assert any((np.diff(shard) > 1).any() for shard in first)
-
-
 class TestOfLabels:
-    @pytest.mark.parametrize("n_shards", [1, 2, 3, N_LABELS])
-    def test_a_slow_twin(self, n_shards):
+    def test_a_slow_twin(self):
         X, sets, weight = make()
         examples = Examples(as_csr_rows(X), positives_of(sets), weight)
-        for labels in label_shards(N_LABELS, n_shards, 0):
+        for labels in (np.array([0, 2, 5]), np.arange(N_LABELS)):
             place = {label: j for j, label in enumerate(labels.tolist())}
             expected = [[place[j] for j in own if j in place] for own in sets]
-            rows, own = examples.of_labels(labels, N_LABELS)
-            assert rows.tolist() == [i for i, each in enumerate(expected) if each]
+            own = examples.of_labels(labels, N_LABELS)
+            rows = [i for i, each in enumerate(expected) if each]
             assert sets_of(own.positives) == [tuple(each) for each in expected if each]
             assert own.positives.labels.dtype == np.int32
             assert own.positives.indptr.dtype == np.int64
             np.testing.assert_array_equal(own.X.to_dense().values, X[rows])
             np.testing.assert_array_equal(own.weight, weight[rows])
-
-    def test_labels_without_instances(self):
-        examples = Examples(as_csr_rows(np.eye(2)), positives_of([[0], [0, 1]]), np.ones(2))
-        rows, own = examples.of_labels(np.array([2, 3]), 4)
-        assert len(rows) == len(own.positives.labels) == 0
-        assert own.positives.indptr.tolist() == [0]
 
 
 def test_instances_with_features():

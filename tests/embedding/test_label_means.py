@@ -7,8 +7,8 @@ from sklearn.preprocessing import normalize
 
 from sklearn_xc._data import as_csr_rows
 from sklearn_xc.embedding._examples import Examples
-from sklearn_xc.embedding._label_means import STAND_IN, LabelMeans, best_cosines, best_word_cosines
-from sklearn_xc.embedding._texts import TextRows
+from sklearn_xc.embedding._inputs import TextRows
+from sklearn_xc.embedding._label_means import SUBSTITUTE_NORM, LabelMeans, SubstituteNorms
 from sklearn_xc.samplers.protocol import Positives
 
 N, L, D, DIM = 40, 9, 15, 5
@@ -43,7 +43,6 @@ def dense(rows):
 def assert_means(means, weighted, V, X, rtol=1e-12):
     np.testing.assert_allclose(means.vectors, normalize(weighted.T @ V), rtol=rtol, atol=1e-12)
     np.testing.assert_allclose(dense(means.words), normalize(weighted.T @ X), rtol=rtol, atol=1e-12)
-    np.testing.assert_allclose(means.lengths, np.linalg.norm(weighted.T @ V, axis=1), rtol=rtol)
 
 
 @pytest.mark.parametrize("step", [N, 7])
@@ -58,23 +57,12 @@ def test_keep_float32():
     assert means.vectors.dtype == means.words.dtype == np.float32
 
 
-def test_further_instances_count_as_if_they_had_been_there():
-    one, V, weighted = make(0)
-    other, W, further = make(1, labels=[0, 3, 8])
-    means = means_of(one, V)
-    before = means.vectors.copy()
-    both = means.plus(means_of(other, W))
-    X = np.concatenate([dense(one.X), dense(other.X)])
-    assert_means(both, np.concatenate([weighted, further]), np.concatenate([V, W]), X, 1e-9)
-    np.testing.assert_array_equal(means.vectors, before)
-
-
 def test_without_words():
     examples, V, weighted = make()
     texts = np.array([f"text {i}" for i in range(N)], object)
     means = means_of(examples._replace(X=TextRows.of(texts)), V.astype(np.float32))
     assert means.words is None
-    assert means.plus(means).filled(means.vectors, None).words is None
+    assert means.filled(means.vectors, None, SubstituteNorms()).words is None
     np.testing.assert_allclose(means.vectors, normalize(weighted.T @ V), rtol=1e-5, atol=1e-6)
 
 
@@ -88,16 +76,7 @@ def test_words_beside_texts():
     assert_means(means, weighted, V, dense(examples.X), 1e-5)
 
 
-def test_best_cosines_in_pieces(monkeypatch):
-    monkeypatch.setattr("sklearn_xc.embedding._label_means._PRODUCTS", 4 * L)
-    examples, V, _ = make()
-    means = means_of(examples, V)
-    np.testing.assert_allclose(best_cosines(V, means.vectors), (V @ means.vectors.T).max(axis=1))
-    expected = (normalize(dense(examples.X)) @ dense(means.words).T).max(axis=1)
-    np.testing.assert_allclose(best_word_cosines(examples.X, means.words), expected)
-
-
-class TestStandIns:
+class TestSubstitutes:
     @pytest.fixture
     def known(self):
         rng = np.random.default_rng(5)
@@ -109,33 +88,22 @@ class TestStandIns:
         vectors, words = known
         examples, V, _ = make()
         plain = means_of(examples, V)
-        means = plain.filled(vectors, as_csr_rows(sp.csr_array(words)))
-        np.testing.assert_allclose(means.vectors[UNSEEN], STAND_IN * vectors[UNSEEN])
-        np.testing.assert_allclose(dense(means.words)[UNSEEN], STAND_IN * words[UNSEEN])
+        means = plain.filled(vectors, as_csr_rows(sp.csr_array(words)), SubstituteNorms())
+        np.testing.assert_allclose(means.vectors[UNSEEN], SUBSTITUTE_NORM * vectors[UNSEEN])
+        np.testing.assert_allclose(dense(means.words)[UNSEEN], SUBSTITUTE_NORM * words[UNSEEN])
         others = np.delete(np.arange(L), UNSEEN)
         np.testing.assert_array_equal(means.vectors[others], plain.vectors[others])
         np.testing.assert_array_equal(dense(means.words)[others], dense(plain.words)[others])
-
-    def test_go_with_the_first_instance(self, known):
-        vectors, words = known
-        examples, V, _ = make(1, labels=[0])
-        means = means_of(examples, V).filled(vectors, as_csr_rows(sp.csr_array(words)))
-        other, W, further = make(2, labels=[3])
-        both = means.plus(means_of(other, W))
-        np.testing.assert_allclose(both.vectors[3], normalize(further.T @ W)[3])
-        np.testing.assert_allclose(dense(both.words)[3], normalize(further.T @ dense(other.X))[3])
-        np.testing.assert_allclose(both.vectors[7], STAND_IN * vectors[7])
-        np.testing.assert_allclose(dense(both.words)[7], STAND_IN * words[7])
-        np.testing.assert_allclose(both.vectors[0], means.vectors[0])
 
     def test_are_of_labels_that_are_added(self, known):
         vectors, words = known
         examples, V, _ = make()
         means = means_of(examples, V)
         order = np.random.default_rng(0).permutation(L + 2)
-        joined = means.joined(vectors[:2], as_csr_rows(sp.csr_array(words[:2])), order)
-        expected = np.concatenate([means.vectors, STAND_IN * vectors[:2]])[order]
+        joined = means.joined(
+            vectors[:2], as_csr_rows(sp.csr_array(words[:2])), order, SubstituteNorms()
+        )
+        expected = np.concatenate([means.vectors, SUBSTITUTE_NORM * vectors[:2]])[order]
         np.testing.assert_allclose(joined.vectors, expected)
-        expected = np.concatenate([dense(means.words), STAND_IN * words[:2]])[order]
+        expected = np.concatenate([dense(means.words), SUBSTITUTE_NORM * words[:2]])[order]
         np.testing.assert_allclose(dense(joined.words), expected)
-        assert not joined.lengths[order >= L].any()

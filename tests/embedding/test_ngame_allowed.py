@@ -52,11 +52,11 @@ def test_few_candidates_for_all_are_the_shortlist(case):
 def test_many_candidates_have_a_shortlist_of_their_own(case):
     model, X = case
     some = np.arange(0, len(model.classes_), 2)
-    classifiers, _ = model.predict_topk(X, 4, component="classifier", candidates=some)
     scores = fused(model, X)
     labels, found = model.predict_topk(X, 4, candidates=some)
     assert np.isin(labels, some).all()
     np.testing.assert_allclose(found, np.take_along_axis(scores, labels, axis=1), rtol=1e-6)
+    classifiers = some[np.argsort(-model.embed(X) @ model.coef_[some].T, axis=1)[:, :4]]
     of_classifiers = np.take_along_axis(scores, classifiers, axis=1)
     assert (found[:, 0] >= of_classifiers.max(axis=1) * (1 - 1e-6)).all()
 
@@ -69,38 +69,7 @@ def test_what_is_excluded_takes_no_place_of_a_shortlist(case):
     labels, found = model.predict_topk(X, 4, exclude=exclude)
     assert not np.take_along_axis(exclude, labels, axis=1).any()
     np.testing.assert_allclose(found, np.take_along_axis(scores, labels, axis=1), rtol=1e-6)
-    near, _ = model.predict_topk(X, 4, component="classifier", exclude=exclude)
+    near = np.where(exclude, -2, model.embed(X) @ model.coef_.T).argsort(axis=1)[:, -4:]
     if model.index == "exact":  # the best classifiers that are not excluded are all listed
         of_near = np.take_along_axis(scores, near, axis=1).max(axis=1)
         assert (found[:, 0] >= of_near * (1 - 1e-6)).all()
-
-
-def test_features_of_labels(case):
-    model, X = case
-    n_labels = len(model.classes_)
-    labels, found = model.predict_topk(X, n_labels, component="features")
-    scores = np.empty(found.shape)
-    np.put_along_axis(scores, labels, found, axis=1)
-    allowed = np.random.default_rng(0).random(scores.shape) < 0.4
-    for arguments in ({"candidates": allowed}, {"exclude": ~allowed}):
-        labels, found = model.predict_topk(X, 5, component="features", **arguments)
-        assert (np.take_along_axis(allowed, labels, axis=1) | (labels < 0)).all()
-        expected = best(np.where(allowed, scores, -np.inf), 5)[1]
-        np.testing.assert_allclose(found, expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("case", ["exact"], indirect=True)
-def test_a_shortlist_is_longer_by_what_is_excluded(case):
-    """Four labels more of each kind, whatever is asked for."""
-    model, X = case
-    scores = fused(model, X)
-    exclude, listed = np.zeros(scores.shape, bool), np.zeros(scores.shape, bool)
-    np.put_along_axis(exclude, best(scores, 4)[0], True, axis=1)
-    for component in ("classifier", "mean", "features"):
-        labels, found = model.predict_topk(X, 8, component=component)
-        rows, places = np.nonzero(found > 0) if component == "features" else np.nonzero(labels >= 0)
-        listed[rows, labels[rows, places]] = True
-    labels, found = model.predict_topk(X, 1, exclude=exclude)
-    expected = best(np.where(listed & ~exclude, scores, -np.inf), 1)
-    np.testing.assert_array_equal(labels, expected[0])
-    np.testing.assert_allclose(found, expected[1], rtol=1e-6)

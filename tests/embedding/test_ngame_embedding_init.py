@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 
@@ -83,32 +82,6 @@ def test_what_is_refused(make, documents):
             make(encoder=encoder, label_features=Z).fit(X, Y)
 
 
-def test_names_of_frames_and_of_label_vectorizers(make):
-    rng = np.random.default_rng(0)
-    words = ["apple", "cherry", "pear", "car", "bus", "train"]
-    y = rng.integers(0, 2, 90)
-    texts = [" ".join(words[3 * k + j] for j in rng.integers(0, 3, 2)) for k in y]
-    vectorizer = TfidfVectorizer(dtype=np.float32).fit(texts)
-    X = vectorizer.transform(texts)
-    V = rng.normal(size=(5, DIM))
-    known = words[:5]
-    frame = pd.DataFrame(X.toarray(), columns=vectorizer.get_feature_names_out())
-    places = {word: at for at, word in enumerate(known)}
-    array = np.array([V[places[w]] if w in places else 0 * V[0] for w in frame.columns])
-    own = {"label_features": ["apple pear", "car bus"], "label_vectorizer": vectorizer}
-    expected = make(encoder=BagOfEmbeddings(embedding_init=array), **own).fit(X, y)
-    model = make(encoder=BagOfEmbeddings(embedding_init=(known, V)), **own).fit(X, y)
-    assert model.coef_.tobytes() == expected.coef_.tobytes()
-    in_frame = {"label_features": vectorizer.transform(own["label_features"])}
-    model = make(encoder=BagOfEmbeddings(embedding_init=(known, V)), **in_frame).fit(frame, y)
-    assert model.coef_.tobytes() == expected.coef_.tobytes()
-    # One that is not fitted is no help, and no harm either.
-    encoder = BagOfEmbeddings(embedding_init=array)
-    expected = make(encoder=encoder).fit(X, y)
-    model = make(encoder=encoder, label_vectorizer=TfidfVectorizer()).fit(X, y)
-    assert model.coef_.tobytes() == expected.coef_.tobytes()
-
-
 def test_fitted_vectors(make, documents):
     X, Y, Z = documents
     names = [f"w{j}" for j in range(X.shape[1])]
@@ -149,18 +122,6 @@ def test_the_same_bytes_and_searches(make, documents, tmp_path):
         other.fit(X, Y)
 
 
-def test_training_that_goes_on(make, documents):
-    X, Y, Z = documents
-    model = make(encoder=BagOfEmbeddings(embedding_init=vectors_of(X)), label_features=Z)
-    model.partial_fit(X, Y)
-    other = pickle.loads(pickle.dumps(model)).set_params(encoder="bag")
-    V = model.embed(X)
-    for one in (model, other):
-        one.partial_fit(X, Y)
-    assert model.coef_.tobytes() == other.coef_.tobytes()
-    assert model.embed(X).tobytes() == V.tobytes()
-
-
 def test_an_instance_of_given_features_alone_is_not_blank(make, documents):
     """Word 2 means what word 3 does, which training shows; word 2 is in no instance."""
     X, Y, Z = (part.toarray() for part in documents)
@@ -188,28 +149,3 @@ def test_given_vectors_count_in_memory(make, documents):
     assert [shape for shape in given if shape not in usual] == [
         ("vectors to start from", (X.shape[1], DIM), 1)
     ]
-
-
-class Silent(BaseEstimator):
-    """A bag of embeddings without what an encoder may lack."""
-
-    reads = "rows"
-
-    def start(self, inputs, dim, seed):
-        self.bag_ = BagOfEmbeddings()
-        self.bag_.start(inputs, dim, seed)
-
-    def encode(self, inputs, n_jobs=None):
-        return self.bag_.encode(inputs, n_jobs=n_jobs)
-
-    def forward(self, inputs, rng, n_jobs=None):
-        return self.bag_.forward(inputs, rng)
-
-    def learn(self, passed, gradient, rate, n_jobs=None):
-        self.bag_.learn(passed, gradient, rate, n_jobs)
-
-
-def test_an_encoder_need_not_hear_names(make, documents):
-    X, Y, Z = documents
-    model, usual = make(encoder=Silent(), label_features=Z), make(label_features=Z)
-    assert model.fit(X, Y).coef_.tobytes() == usual.fit(X, Y).coef_.tobytes()

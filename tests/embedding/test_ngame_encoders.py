@@ -1,7 +1,6 @@
 """Encoders of a user's own: those that keep to the protocol, and those that do not."""
 
 import copy
-import pickle
 from types import SimpleNamespace
 
 import numpy as np
@@ -40,18 +39,6 @@ class Own(BaseEstimator):
         self.bag_.learn(passed.own, gradient, rate, n_jobs)
 
 
-def with_nan(V):
-    V = V.copy()
-    V[len(V) // 2, 0] = np.nan
-    return V
-
-
-def with_infinity(V):
-    V = V.copy()
-    V[-1, -1] = -np.inf
-    return V
-
-
 SHAPES = {
     "narrow": (lambda V: V[:, :5], r"array of floats of shape \(\d+, 12\). Got ndarray float64 of"),
     "few": (
@@ -82,58 +69,51 @@ class TestTheProtocol:
         X, Y, Z = documents
         few = {"max_iter": 1, "classifier_max_iter": 1, "validation_fraction": 0.3}
         model = make(encoder=Own(change, change), label_features=Z, **few)
-        model.fit(X.astype(dtype), Y).partial_fit(X.astype(dtype), Y).add_labels(
-            label_features=Z[:2]
-        )
+        model.fit(X.astype(dtype), Y).add_labels(label_features=Z[:2])
         assert model.coef_.dtype == model.label_embeddings_.dtype == dtype
-        for component in ("fused", "embedding", "classifier", "features"):
-            _, scores = model.predict_topk(X.astype(dtype), 5, component=component)
-            assert np.isfinite(scores).all()
-            assert scores.dtype == dtype
+        _, scores = model.predict_topk(X.astype(dtype), 5)
+        assert np.isfinite(scores).all()
+        assert scores.dtype == dtype
         assert model.embed(X).dtype == dtype
 
-    @pytest.mark.parametrize("which", SHAPES)
-    def test_wrong_shapes(self, which, make, documents):
-        X, Y, Z = documents
-        change, message = SHAPES[which]
-        for own, of in (
-            ({"of_encode": change}, "encode"),
-            ({"of_forward": change}, "V of forward"),
-        ):
-            expected = "NGAMEEmbeddingXC: "
-            expected += f"{of} of encoder Own" if of == "encode" else f"encoder Own: {of}"
-            for after in (0, 1):
-                model = make(encoder=Own(**own, after=after), label_features=Z)
-                with pytest.raises(ValueError, match=f"{expected} must return an {message}"):
-                    model.fit(X, Y)
-                assert not [name for name in vars(model) if name.endswith("_")]
-
-    @pytest.mark.parametrize("scale", [0.5, 0.99, 1.01, 30.0])
-    @pytest.mark.parametrize(("which", "of", "max_iter"), [
-        ("of_encode", "encode of encoder Own", 0), ("of_encode", "encode of encoder Own", 3),
-        ("of_forward", "encoder Own: V of forward", 3),
-    ])  # fmt: skip
-    def test_norms(self, which, of, max_iter, scale, make, documents):
+    @pytest.mark.parametrize("scale", [0.99, 30.0, np.nan, np.inf])
+    @pytest.mark.parametrize(
+        ("which", "of"), [("of_encode", "encode of"), ("of_forward", "V of forward of")]
+    )
+    def test_norms(self, which, of, scale, make, documents):
         X, Y, Z = documents
 
         def scaled(V):
             return V * np.where(np.arange(len(V)) == 7, scale, 1)[:, None]
 
-        model = make(encoder=Own(**{which: scaled}), label_features=Z, max_iter=max_iter)
-        message = f"{of} must have rows of norm 1, or 0 .* Got norm {scale:g} in row 7"
+        model = make(encoder=Own(**{which: scaled}), label_features=Z)
+        advice = "divide rows" if np.isfinite(scale) else "values are too large, or training div"
+        message = f"{of} encoder Own must return rows of norm 1, .* in row 7: {advice}"
         with pytest.raises(ValueError, match=f"NGAMEEmbeddingXC: {message}"):
             model.fit(X, Y)
         assert not [name for name in vars(model) if name.endswith("_")]
 
-    @pytest.mark.parametrize("change", [with_nan, with_infinity])
-    def test_no_numbers(self, change, make, documents):
+    @pytest.mark.parametrize("which", SHAPES)
+    def test_answers(self, which, trained, documents):
+        """The encoder of a fitted model goes wrong."""
         X, Y, Z = documents
-        message = "training diverged at learning_rate=0.01: encoder Own has NaN or infin"
-        with pytest.raises(ValueError, match=message):
-            make(encoder=Own(change), label_features=Z).fit(X, Y)
-        message = "NGAMEEmbeddingXC: encoder Own gives NaN or infinity before it has learnt"
-        with pytest.raises(ValueError, match=message):
-            make(encoder=Own(of_forward=change), label_features=Z).fit(X, Y)
+        model = copy.deepcopy(trained)
+        model.encoder_.of_encode, message = SHAPES[which]
+        for call in (
+            lambda: model.predict(X),
+            lambda: model.decision_function(X),
+            lambda: model.embed(X),
+            lambda: model.add_labels(label_features=Z[:3]),
+            lambda: model.fit(X, Y),
+        ):
+            model.encoder = Own(SHAPES[which][0])
+            with pytest.raises(ValueError, match=f"encode of encoder Own must return an {message}"):
+                call()
+
+    def test_the_dimension_is_that_of_fit(self, trained, documents):
+        expected = trained.embed(documents.X)
+        model = copy.deepcopy(trained).set_params(embedding_dim=5)
+        np.testing.assert_array_equal(model.embed(documents.X), expected)
 
 
 @pytest.fixture(scope="module")
@@ -141,55 +121,3 @@ def trained(make, documents):
     """Return a model that no test may change."""
     X, Y, Z = documents
     return make(encoder=Own(), label_features=Z, validation_fraction=0.3).fit(X, Y)
-
-
-class TestAnswers:
-    """The encoder of a fitted model goes wrong."""
-
-    @pytest.fixture
-    def model(self, trained):
-        return copy.deepcopy(trained)
-
-    @pytest.mark.parametrize("which", SHAPES)
-    def test_wrong_shapes(self, which, model, documents):
-        model.encoder_.of_encode, message = SHAPES[which]
-        before = model.coef_.copy()
-        for call in self.calls(model, documents):
-            with pytest.raises(ValueError, match=f"encode of encoder Own must return an {message}"):
-                call()
-        np.testing.assert_array_equal(model.coef_, before)
-
-    @pytest.mark.parametrize(
-        ("change", "row"),
-        [(with_nan, "row 80|a row|new label 1"), (with_infinity, "row 159|a row|new label 2")],
-    )
-    def test_no_numbers(self, change, row, model, documents):
-        model.encoder_.of_encode = change
-        before = pickle.dumps((model.coef_, model.label_counts_, model.classes_))
-        for call in self.calls(model, documents):
-            message = rf"encoder Own gives NaN or infinity for ({row})\. Are its values as"
-            with pytest.raises(ValueError, match=message):
-                call()
-        assert pickle.dumps((model.coef_, model.label_counts_, model.classes_)) == before
-
-    def calls(self, model, documents):
-        X, Y, Z = documents
-        yield from (
-            lambda: model.predict(X), lambda: model.predict_topk(X),
-            lambda: model.predict_topk(X, 3, component="embedding"),
-            lambda: model.decision_function(X),
-            lambda: model.embed(X), lambda: model.partial_fit(X, Y),
-            lambda: model.add_labels(label_features=Z[:3]), lambda: model.score(X, Y),
-        )  # fmt: skip
-
-    def test_the_dimension_is_that_of_fit(self, model, documents):
-        expected = model.embed(documents.X)
-        model.set_params(embedding_dim=5)
-        np.testing.assert_array_equal(model.embed(documents.X), expected)
-
-    @pytest.mark.parametrize("n_jobs", [0, True, 1.5, "two"])
-    def test_threads(self, n_jobs, model, documents):
-        model.n_jobs = n_jobs
-        for call in self.calls(model, documents):
-            with pytest.raises((ValueError, TypeError), match="n_jobs"):
-                call()

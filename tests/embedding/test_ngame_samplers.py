@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import GridSearchCV, KFold
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
 
-from sklearn_xc.mips import SphericalIndex
+from sklearn_xc.encoders import ENCODERS, BagOfEmbeddings
 from sklearn_xc.samplers import (
     SAMPLERS,
     AnceSampler,
@@ -24,9 +24,9 @@ class InOrder(BaseEstimator):
     def __init__(self, told=None):
         self.told = told
 
-    def start(self, batch_size, n_epochs, seed, n_jobs):
-        self.batch_size_ = batch_size
-        self.told.append((batch_size, n_epochs, type(seed), type(n_jobs)))
+    def start(self, n, n_epochs, seed, n_jobs):
+        self.batch_size_ = 30
+        self.told.append((n, n_epochs, type(seed), type(n_jobs)))
 
     def refresh(self, epoch, state):
         self.state_ = state
@@ -95,81 +95,112 @@ def test_a_name_is_an_instance_with_its_defaults(name, make, documents):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (NgameSampler(refresh_interval=2), NgameSampler(refresh_interval=1)),
-        (AnceSampler(), AnceSampler(n_negatives=2)),
-        (AnceSampler(1, n_negatives=1), AnceSampler(3, n_negatives=1)),
-        (OrderedSgdSampler(), OrderedSgdSampler(share=0.2)),
+        (NgameSampler(2, batch_size=5), NgameSampler(1, batch_size=5)),
+        (AnceSampler(batch_size=5), AnceSampler(n_negatives=2, batch_size=5)),
+        (AnceSampler(1, 1, batch_size=5), AnceSampler(3, 1, batch_size=5)),
+        (OrderedSgdSampler(batch_size=5), OrderedSgdSampler(0.2, batch_size=5)),
+        (InBatchSampler(5), InBatchSampler(6)),
     ],
     ids=str,
 )
 def test_parameters_matter(one, other, make, documents):
     X, Y, Z = documents
-    a, b = (
-        make(sampler=s, label_features=Z, max_iter=8, batch_size=5).fit(X, Y) for s in (one, other)
-    )
+    a, b = (make(sampler=s, label_features=Z, max_iter=8).fit(X, Y) for s in (one, other))
     assert a.coef_.tobytes() != b.coef_.tobytes()
 
 
-@pytest.mark.parametrize("n_shards", [1, 3])
-def test_an_instance_stays(n_shards, make, documents):
-    X, Y, Z = documents
-    index = SphericalIndex(4)
-    sampler = AnceSampler(index=index)
-    before = dict(vars(sampler)), dict(vars(index))
-    model = make(sampler=sampler, label_features=Z, n_shards=n_shards).fit(X, Y)
-    model.partial_fit(X, Y)
-    assert (vars(sampler), vars(index)) == before
-    assert model.sampler is sampler
-    assert clone(model).sampler.get_params()["refresh_interval"] == 5
-
-
-@pytest.mark.parametrize("n_shards", [1, 3])
-def test_a_users_sampler(n_shards, make, documents):
+def test_a_users_sampler(make, documents):
     X, Y, Z = documents
     told = Told()
-    model = make(sampler=InOrder(told), label_features=Z, n_shards=n_shards, n_jobs=2)
+    model = make(sampler=InOrder(told), label_features=Z, n_jobs=2, validation_fraction=0)
     model.fit(X, Y)
     assert model.score(X, Y) > 0.6
-    assert (30, 3, int, int) in told
-    assert (30, 2, int, int) in told
-    model.partial_fit(X, Y)
-    assert told[-1] == (30, 1, int, int)
+    assert {(158, 3, int, int), (158, 2, int, int)} <= set(told)
 
 
-def test_memory_knows_further_negatives(make, documents):
+class Short(InBatchSampler):
+    """Leaves out the first mini-batch."""
+
+    def batches(self, epoch):
+        return list(super().batches(epoch))[1:]
+
+
+def test_all_instances_must_be_in_an_epoch(make, documents):
+    message = r"sampler Short: batches must yield each of 143 instances once.* Got 113"
+    with pytest.raises(ValueError, match=message):
+        make(sampler=Short(30), label_features=documents.Z).fit(*documents[:2])
+
+
+class ByLength(InBatchSampler):
+    """Mini-batches of instances with about as many features as each other."""
+
+    lengths = []  # noqa: RUF012
+
+    def refresh(self, epoch, state):
+        super().refresh(epoch, state)
+        inputs = state.inputs()
+        assert isinstance(inputs, csr_array)
+        assert inputs.shape[0] == state.n == len(state.positives.indptr) - 1
+        assert state.positives.labels.max() < state.n_labels
+        self.lengths_ = np.diff(inputs.indptr)
+        self.order_ = np.argsort(self.lengths_, kind="stable")
+
+    def batches(self, epoch):
+        for first in range(0, len(self.order_), self.batch_size_):
+            rows = self.order_[first : first + self.batch_size_]
+            self.lengths.append(self.lengths_[rows])
+            yield rows
+
+
+def test_by_number_of_features(make, documents):
     X, Y, Z = documents
-    own = {"label_features": Z, "batch_size": 2}
-    every = np.arange(160)
-
-    def sizes(sampler):
-        model = make(sampler=sampler, **own).fit(X, Y)
-        examples = model._examples(model._instances(X), _targets(model, Y), np.ones(X.shape[0]))
-        return model._sizes(examples, every[: len(examples.weight)], every[:0], None)
-
-    assert sizes("in_batch").n_pool == 2
-    assert sizes(AnceSampler(n_negatives=3)).n_pool == 2 * 4
-    assert sizes(InOrder(Told())).n_pool == 2 * 2
-    assert set(sizes("ance").reads) == {"instances", "labels"}
+    ByLength.lengths.clear()
+    make(sampler=ByLength(batch_size=30), label_features=Z).fit(X, Y)
+    assert all((np.diff(each) >= 0).all() for each in ByLength.lengths)
+    assert {2, 5} & set(np.concatenate(ByLength.lengths))
 
 
-def _targets(model, Y):
-    from sklearn_xc._checks import check_further_targets
+class Bare:
+    """The methods of encoders and samplers, and no parameters."""
 
-    return check_further_targets(model, Y, Y.shape[0])
-
-
-@pytest.mark.parametrize("reads", ["labels", ("instances", "scores"), [1]])
-def test_what_it_reads_must_be_there(reads, make, documents):
-    class Strange(InBatchSampler):
-        pass
-
-    Strange.reads = reads
-    with pytest.raises(ValueError, match=r"sampler: Strange.reads must be a collection .* Got "):
-        make(sampler=Strange()).fit(*documents[:2])
+    start = refresh = batches = negatives = select = encode = forward = learn = print
 
 
-def test_a_search_over_its_parameters(make, documents):
-    X, Y, _ = documents
-    grid = {"sampler__cluster_size": [None, 4]}
-    search = GridSearchCV(make(), grid, cv=KFold(2)).fit(X, Y.toarray())
-    assert search.best_params_["sampler__cluster_size"] in (None, 4)
+class TestWhatIsNoPart:
+    @pytest.mark.parametrize(
+        ("parameter", "known", "protocol"),
+        [
+            ("sampler", "'ance', 'in_batch', 'ngame', 'o_sgd', 'tas'", "samplers.BatchSampler"),
+            ("encoder", ", ".join(map(repr, sorted(ENCODERS))), "encoders.Encoder"),
+        ],
+    )
+    @pytest.mark.parametrize(
+        ("given", "got"),
+        [
+            ("random", "'random'"), (None, "None"), (7, r"7\."),
+            (object(), r"<object .*>\."),
+            (BaseEstimator(), r"BaseEstimator\(\) without start, "),
+            (Bare(), "<.*Bare .*> without get_params, set_params."),
+            (BagOfEmbeddings, "the class BagOfEmbeddings; pass an instance, such as BagOf"),
+            (InBatchSampler, "the class InBatchSampler; pass an instance, such as InBatch"),
+        ],
+        ids=["name", "none", "number", "object", "estimator", "bare", "an encoder", "a sampler"],
+    )  # fmt: skip
+    def test_samplers_and_encoders(self, parameter, known, protocol, given, got, make, documents):
+        message = (
+            rf"NGAMEEmbeddingXC: {parameter} must be one of {known}, or an instance with "
+            rf"start, .* \(see sklearn_xc.{protocol}\). Got {got}"
+        )
+        with pytest.raises(ValueError, match=message):
+            make(**{parameter: given}).fit(*documents[:2])
+
+    @pytest.mark.parametrize("given", ["hnsw", None, Bare()], ids=["name", "none", "object"])
+    def test_indexes(self, given, make, documents):
+        X, Y, _ = documents
+        message = "index must be one of .* build, update, following, query .* Got "
+        with pytest.raises(ValueError, match=f"NGAMEEmbeddingXC: {message}"):
+            make(index=given).fit(X, Y)
+        with pytest.raises(ValueError, match=f"NGAMEEmbeddingXC: {message}"):
+            make().fit(X, Y).set_params(index=given).predict_topk(X)
+        with pytest.raises(ValueError, match=f"AnceSampler: {message}"):
+            make(sampler=AnceSampler(index=given)).fit(X, Y)

@@ -7,7 +7,6 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from text_models import NAMES, HashedWords, make_texts
 
 from sklearn_xc import (
@@ -16,10 +15,8 @@ from sklearn_xc import (
     OvALinearXC,
     StackingXC,
     TextClassifierXC,
-    TextsWithFeatures,
     ThresholdTuner,
     TopKCalibrator,
-    topk_names,
 )
 from sklearn_xc.model_selection import cross_val_score
 from sklearn_xc.text.inputs import reads_texts
@@ -89,12 +86,6 @@ def test_label_texts_stay_texts_and_names_without_one_are_empty():
     assert "kiwi" in tagger.classes_
 
 
-def test_own_label_features_are_left_alone():
-    own = LabelFeatures([f"the {name}" for name in sorted(NAMES)], classes=sorted(NAMES))
-    tagger = TextClassifierXC(classifier=ngame(label_features=own)).fit(TEXTS, TAGS)
-    assert tagger.classifier_.label_features.features == own.features
-
-
 def test_of_a_stack_only_members_that_read_texts_are_given_names():
     bag = make_pipeline(TfidfVectorizer(dtype=np.float32), NGAMEEmbeddingXC(random_state=0))
     stack = StackingXC([("texts", ngame()), ("bag", bag), ("words", words())], random_state=0)
@@ -103,20 +94,6 @@ def test_of_a_stack_only_members_that_read_texts_are_given_names():
     assert members["texts"].label_features.features == sorted(NAMES)
     assert members["bag"][-1].label_features is None
     assert tagger.score(TEXTS, TAGS) > 0.8
-
-
-def test_a_vectorizer_may_change_the_texts():
-    def lower(texts):
-        return [text.lower() for text in texts]
-
-    loud = [text.upper() for text in TEXTS]
-    tagger = TextClassifierXC(FunctionTransformer(lower), ngame()).fit(loud, TAGS)
-    plain = TextClassifierXC(classifier=ngame()).fit(TEXTS, TAGS)
-    np.testing.assert_array_equal(
-        tagger.predict_topk(loud[:20], 3)[1], plain.predict_topk(TEXTS[:20], 3)[1]
-    )
-    with_texts = TextClassifierXC(FunctionTransformer(lower), ngame(), label_texts={"apple": "AN"})
-    assert with_texts.fit(loud, TAGS).classifier_.label_features.features[0] == "an"
 
 
 def test_folds_searches_and_thresholds():
@@ -130,14 +107,6 @@ def test_folds_searches_and_thresholds():
     assert (
         np.mean([one == other for one, other in zip(tuned.predict(TEXTS), TAGS, strict=True)]) > 0.7
     )
-
-
-def test_texts_with_features():
-    features = TfidfVectorizer(dtype=np.float32).fit_transform(TEXTS)
-    pair = TextsWithFeatures(TEXTS, features)
-    own = LabelFeatures(TextsWithFeatures(NAMES, features[: len(NAMES)]), classes=NAMES)
-    tagger = TextClassifierXC(classifier=ngame(label_features=own)).fit(pair, TAGS)
-    assert len(topk_names(tagger, pair[:3], k=2)) == 3
 
 
 def test_bad_input():

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC
+from sklearn_xc.samplers import NgameSampler
 from sklearn_xc.storage.loops import restore
 
 NAMES = ["apple", "pear", "plum", "car", "train", "ship", "cat", "dog"]
@@ -70,7 +71,8 @@ def make_texts(n=320, seed=0):
 
 def make(**parameters):
     own = {"encoder": HashedWords(), "label_features": LabelFeatures(label_texts()),
-           "embedding_dim": 16, "batch_size": 32, "max_iter": 8, "classifier_max_iter": 4,
+           "embedding_dim": 16, "sampler": NgameSampler(batch_size=32), "max_iter": 8,
+           "classifier_max_iter": 4,
            "learning_rate": 0.01, "random_state": 0, "validation_fraction": 0.2}  # fmt: skip
     return NGAMEEmbeddingXC(**{**own, **parameters})
 

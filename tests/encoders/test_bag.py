@@ -121,35 +121,6 @@ def test_gradients(residual, dropout):
     np.testing.assert_array_equal(again.by_sums, found.by_sums)
 
 
-def test_inputs_without_features_give_no_gradient():
-    encoder, (inputs, _) = make_encoder(True), make_inputs(0)
-    passed = encoder.forward(inputs[[1, 1]], np.random.default_rng(0))
-    assert passed.H.any()
-    found = encoder.gradients(passed, np.ones((2, DIM)))
-    assert not found.by_sums.any()
-    for array in found.by_block:
-        assert not array.any()
-
-
-@RESIDUAL
-def test_float32_gradients_are_close(residual):
-    found = []
-    for dtype in (np.float32, np.float64):
-        encoder = make_encoder(residual)
-        encoder.embeddings_ = encoder.embeddings_.astype(dtype)
-        if residual:
-            encoder.block_ = encoder.block_._replace(
-                **{k: v.astype(dtype) for k, v in encoder.block_._asdict().items()}
-            )
-        passed = encoder.forward(make_inputs(0)[0], np.random.default_rng(0))
-        G = np.random.default_rng(1).normal(size=passed.V.shape)
-        gradients = encoder.gradients(passed, G)
-        found.append([by_embeddings(gradients), *(gradients.by_block or ())])
-    for single, double in zip(*found, strict=True):
-        assert single.dtype == np.float32
-        np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-4)
-
-
 @RESIDUAL
 def test_the_first_step_of_each_parameter_is_the_rate(residual):
     """Adam's, against the gradient; features that do not occur stay."""
@@ -172,14 +143,6 @@ def test_the_first_step_of_each_parameter_is_the_rate(residual):
     unused = ~X[rows].any(axis=0)
     assert unused.any()
     assert not (encoder.embeddings_ - before[0])[unused].any()
-
-
-def test_hidden_units_are_as_large_as_what_goes_in():
-    encoder, dim = BagOfEmbeddings(), 400
-    encoder.start(sp.csr_array(np.eye(3)), dim, 0)
-    A = encoder.block_.A
-    assert np.linalg.norm(A, axis=0).mean() == pytest.approx(1, abs=0.02)
-    assert not encoder.block_.bias.any()
 
 
 def test_the_block_begins_as_the_identity():
@@ -227,18 +190,6 @@ def test_what_is_left_out_is_drawn_anew_and_the_rest_scaled():
     np.testing.assert_array_equal(inputs.toarray(), X)
 
 
-def test_an_input_may_lose_all_its_features():
-    encoder = make_encoder(True, dropout=0.9)
-    inputs, _ = make_inputs(0)
-    passed = encoder.forward(inputs, np.random.default_rng(0))
-    lost = passed.entries.counts == 0
-    assert 1 < lost.sum() < 8
-    np.testing.assert_allclose(np.linalg.norm(passed.V, axis=1), np.where(lost, 0.0, 1.0))
-    found = encoder.gradients(passed, np.ones_like(passed.V))
-    assert not found.by_sums[lost].any()
-    assert found.by_sums[~lost].any(axis=1).all()
-
-
 @pytest.mark.parametrize(
     "params", [{"dropout": 1.0}, {"dropout": -0.1}, {"residual": "yes"}], ids=str
 )
@@ -246,3 +197,19 @@ def test_parameters_out_of_range_are_refused(params):
     encoder = BagOfEmbeddings(**params)
     with pytest.raises(ValueError, match=f"The '{next(iter(params))}' parameter"):
         encoder.start(make_inputs(0)[0], DIM, 0)
+
+
+def test_it_continues_from_another():
+    old, new = make_encoder(True), make_encoder(True)
+    old.embeddings_[:] += 1
+    places, before = np.r_[2, -1, np.arange(9)], new.embeddings_.copy()
+    new.continue_from(old, places)
+    np.testing.assert_array_equal(
+        new.embeddings_[places >= 0], old.embeddings_[places[places >= 0]]
+    )
+    np.testing.assert_array_equal(new.embeddings_[1], before[1])
+    for one, other in zip(new.block_, old.block_, strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one is not other
+    new.finish()
+    assert not [name for name in vars(new) if name.endswith("_steps")]

@@ -51,7 +51,7 @@ ESTIMATORS = {
     "ImplicitSoftmaxSGD": lambda: ImplicitSoftmaxSGD(learning_rate=0.1, **FEW),
     "DecompMIPSClassifier": lambda: DecompMIPSClassifier(embedding_dim=4, **FEW),
     "NGAMEEmbeddingXC": lambda: NGAMEEmbeddingXC(
-        embedding_dim=4, max_iter=1, classifier_max_iter=1, batch_size=8, random_state=0
+        embedding_dim=4, max_iter=1, classifier_max_iter=1, random_state=0
     ),
 }
 ANSWERS = {

@@ -5,7 +5,7 @@ import pytest
 
 from sklearn_xc import NGAMEEmbeddingXC
 from sklearn_xc._parts import same_part
-from sklearn_xc.embedding._shortlist import ShortlistIndex
+from sklearn_xc.embedding._ranking import ShortlistIndex
 from sklearn_xc.gradients import SearchedGradient
 from sklearn_xc.mips import (
     INDEXES,
@@ -172,7 +172,7 @@ def test_ngame_tells_of_wrong_answers():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 6)), np.arange(40) % 8
     wrong = Answering("labels", lambda labels: labels + 100)
-    index = ShortlistIndex.built(X[:8], np.array([2]), wrong, None, 0)
+    index = ShortlistIndex(X[:8], np.array([2]), wrong, None)
     with pytest.raises(ValueError, match=r"NGAMEEmbeddingXC: index: Answering.query must"):
         index.query(X, 3)
     model = NGAMEEmbeddingXC(max_iter=1, random_state=0, sampler=AnceSampler(index=wrong))

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from sklearn_xc import (
-    NGAMEEmbeddingXC,
     OvALinearXC,
     OvALinearXCCV,
     StackingXC,
@@ -32,12 +31,10 @@ N_WORKERS = 3
 X, Y = make_xc_classification(
     n_samples=4000, n_features=3000, n_labels=1500, random_state=0, return_X_y=True
 )
-NGAME = {"embedding_dim": 16, "max_iter": 2, "classifier_max_iter": 3, "random_state": 0}
 ESTIMATORS = {
     "one-vs-all": OvALinearXC,
     "labels along a tree": lambda **own: OvALinearXC(init="ovap++", **own),
     "C by cross-validation": lambda **own: OvALinearXCCV(Cs=[0.3, 1.0], cv=2, **own),
-    "shards": lambda **own: NGAMEEmbeddingXC(n_shards=4, **NGAME, **own),
     "stack": lambda **own: StackingXC(
         [("ova", OvALinearXC()), ("low", OvALinearXC(C=0.1))], cv=2, random_state=0, **own
     ),

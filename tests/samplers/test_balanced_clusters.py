@@ -69,21 +69,7 @@ def test_neither_threads_nor_repetition_change_a_cluster(monkeypatch, few, dtype
     assert (balanced_clusters(V, 300, 5) != once).any()
 
 
-def test_levels_split_one_by_one_make_the_same_tree(monkeypatch):
-    V = uniform(2000, 11)
-    whole = balanced_clusters(V, 333, 2)
-    monkeypatch.setattr(balanced, "_FEW", 0)
-    np.testing.assert_array_equal(balanced_clusters(V, 333, 2), whole)
-
-
-def test_the_layout_of_the_rows_does_not_matter():
-    V = uniform(200, 6)
-    once = balanced_clusters(V, 9, 0)
-    np.testing.assert_array_equal(balanced_clusters(np.asfortranarray(V), 9, 0), once)
-    np.testing.assert_array_equal(balanced_clusters(np.repeat(V, 2, axis=0)[::2], 9, 0), once)
-
-
-@pytest.mark.parametrize("n_clusters", [8, 30, 100, 375])
+@pytest.mark.parametrize("n_clusters", [8, 100])
 @pytest.mark.parametrize(
     "V",
     [
@@ -101,36 +87,12 @@ def test_inertia_is_near_that_of_unbalanced_bisection(V, n_clusters):
     assert inertia(V, balanced_clusters(V, n_clusters, 0)) <= 1.15 * inertia(V, free)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "n_clusters"),
-    [([600] * 3, 12), ([257] * 7, 28), ([15, 30, 30, 45, 60, 75, 90, 150, 300, 405], 80)],
-    ids=["3 groups", "7 groups", "uneven groups"],
-)
-def test_tight_groups_whose_sizes_fit_the_clusters_are_no_worse_than_unbalanced(sizes, n_clusters):
-    V = gaussians(sum(sizes), 32, len(sizes), 0.2, sizes=sizes)[0]
-    free = BisectingKMeans(n_clusters, random_state=0).fit_predict(V)
-    assert inertia(V, balanced_clusters(V, n_clusters, 0)) <= 1.05 * inertia(V, free)
-
-
-def test_however_uneven_the_cuts_all_clusters_are_reached():
-    V = 1.5 ** np.arange(600)[:, None]
-    for n_clusters in (600, 599, 77):
-        sizes = np.bincount(balanced_clusters(V, n_clusters, 0), minlength=n_clusters)
-        assert sizes.min() >= 1
-        assert sizes.max() - sizes.min() <= 1
-
-
 @pytest.mark.parametrize("n_clusters", [2, 16, 64])
 def test_groups_that_can_be_kept_together_are_kept(n_clusters):
     V, groups = gaussians(3072, 32, 64, 0.2)
     cluster = balanced_clusters(V.astype(np.float32), n_clusters, 0)
     pairs = np.unique(np.column_stack([groups, cluster]), axis=0)
     assert len(pairs) <= 1.5 * 64
-
-
-def test_more_clusters_than_rows():
-    with pytest.raises(ValueError, match=r"from 1 to the number of rows, 5\. Got 6"):
-        balanced_clusters(np.eye(5), 6, 0)
 
 
 @pytest.mark.parametrize("n_clusters", [0, -1, 2.0, True, "2", None, np.nan])
@@ -164,14 +126,6 @@ def test_seeds_that_are_none(seed):
 def test_no_matrix_of_numbers(V, error, message):
     with pytest.raises(error, match=f"^balanced_clusters: V:? .*{message}"):
         balanced_clusters(V, 2, 0)
-
-
-@pytest.mark.parametrize("dtype", [int, bool, np.float16, np.longdouble])
-def test_other_dtypes(dtype):
-    V = np.eye(12).astype(dtype)
-    expected = balanced_clusters(V.astype(np.float64), 3, 0)
-    np.testing.assert_array_equal(balanced_clusters(V, 3, 0), expected)
-    np.testing.assert_array_equal(balanced_clusters(V.tolist(), 3, 0), expected)
 
 
 def test_clusters_of_what_is_no_number():

@@ -61,8 +61,7 @@ def one_positive_each(Y, cluster, seed=0):
     return all_positives(drawn, cluster)
 
 
-@pytest.mark.parametrize("cluster_size", [4, 16, 64])
-@pytest.mark.parametrize("r", [0.2, 0.5, 0.8, 1.2])
+@pytest.mark.parametrize(("cluster_size", "r"), [(4, 0.5), (16, 0.2), (16, 1.2), (64, 0.8)])
 @pytest.mark.parametrize(("spread", "noise"), [(0.2, 0.2), (0.5, 0.5), (1.0, 1.5)])
 def test_no_more_are_missed_than_the_bound_allows(cluster_size, r, spread, noise):
     V, W, Y = make_groups(16, 16, 4, spread, noise)
@@ -70,14 +69,6 @@ def test_no_more_are_missed_than_the_bound_allows(cluster_size, r, spread, noise
     cluster = balanced_clusters(V, len(V) // cluster_size, 0)
     share, bound = missed(V, W, Y, cluster, r, all_positives(Y, cluster))
     assert share <= bound
-
-
-def test_a_bound_that_says_something():
-    """Clusters are half as large as groups: some are missed, and few may be."""
-    V, W, Y = make_groups(16, 16, 4, 0.3, 0.2)
-    cluster = balanced_clusters(V, 32, 0)
-    share, bound = missed(V, W, Y, cluster, 0.45, all_positives(Y, cluster))
-    assert 0 < share <= bound < 0.1
 
 
 def test_one_positive_for_each_instance_is_not_enough():

@@ -79,15 +79,7 @@ def test_what_is_bound_to_columns_keeps_them(tmp_path):
     label_texts, names = ["wt0", "wt1", "wt2"], ["t0", "t1", "t2"]
     label_rows = LabelFeatures(vectorizer.transform(label_texts), classes=names)
     kept = [["t0"] if "t0" in own else ["t1"] if "t1" in own else ["t2"] for own in TAGS]
-    for ngame in (
-        NGAMEEmbeddingXC(label_features=label_rows, max_iter=1, random_state=0),
-        NGAMEEmbeddingXC(
-            label_features=LabelFeatures(label_texts, classes=names),
-            label_vectorizer=FrozenEstimator(vectorizer),
-            max_iter=1,
-            random_state=0,
-        ),
-    ):
+    for ngame in (NGAMEEmbeddingXC(label_features=label_rows, max_iter=1, random_state=0),):
         tuner = ThresholdTuner(ngame, **HOW)
         tagger = TextClassifierXC(FrozenEstimator(vectorizer), tuner).fit(TEXTS, kept)
         plain = clone(tuner).set_params(estimator__label_names=names)

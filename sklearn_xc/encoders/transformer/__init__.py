@@ -6,7 +6,7 @@
       |-- pretrained.py      models from folders, packages, a hub or objects, as texts and arrays
       |-- tokens.py          tokens of texts, kept, and cut into chunks of like length
       |-- network.py         the layers, kept as arrays and computed by PyTorch; AdamW
-      |-- passes.py          chunks through the layers and back, by threads and processes
+      |-- passes.py          chunks through the layers and back, by threads
       |-- stored_vectors.py  embeddings of a frozen model in a folder
       '-- libraries.py       imports PyTorch and its kin, when they are used
 """

@@ -1,5 +1,6 @@
 """An encoder of texts by a pretrained transformer."""
 
+import copy
 import os
 from numbers import Integral, Real
 from os import PathLike
@@ -25,12 +26,11 @@ from sklearn_xc.encoders.transformer.pretrained import (
 from sklearn_xc.encoders.transformer.stored_vectors import StoredVectors, digest_of
 from sklearn_xc.encoders.transformer.tokens import Tokenizer
 from sklearn_xc.kernels.embedding.residual import multiply_rows
-from sklearn_xc.parallel.ranks import ALONE, Ranks, ranks
 from sklearn_xc.parallel.spill import empty_rows
 
-#: What files and copies of an encoder do not have, and what it drops once it has been trained.
-_PASSING = ("_pretrained", "_tokens", "_store", "_ranks")
-#: Texts that are worked out, and kept in `cache_dir`, at a time.
+#: Attributes that are neither saved nor copied, and are dropped after training.
+_TRANSIENT = ("_pretrained", "_tokens", "_store")
+#: Texts that are embedded, and kept in `cache_dir`, at a time.
 _TOGETHER = 4096
 #: Texts whose principal directions a projection starts from, at most.
 _SAMPLE = 4096
@@ -87,9 +87,6 @@ class TransformerEncoder(BaseEstimator):
     device : str, default="auto"
         A device name of PyTorch, such as "cuda:1". "auto" is a GPU if there is one, otherwise the
         CPU.
-    compile : bool, default=False
-        Whether to compile the layers with ``torch.compile``, which takes a minute and pays off in
-        long training.
     cache_dir : str or PathLike, default=None
         A folder that keeps embeddings of a `frozen` model for later fits and predictions with the
         same model, whatever the other parameters. They take ``4 * dim`` bytes per text on disk,
@@ -112,11 +109,6 @@ class TransformerEncoder(BaseEstimator):
     On a CPU, a vector depends bit for bit on its text alone, not on the other texts or on
     `n_jobs`, and training with the same seed gives the same bytes. On a GPU, neither is
     guaranteed.
-
-    Under PyTorch's launcher, ``torchrun --nproc-per-node 4 program.py``, all processes run the
-    same fit with the same `random_state`. Each computes a part of every mini-batch; all share the
-    embeddings of the whole mini-batch, hence all negatives, and the sum of the gradients. All end
-    with the same model, up to rounding.
 
     If the model expects a prefix, such as "query: ", texts must contain it.
 
@@ -143,9 +135,8 @@ class TransformerEncoder(BaseEstimator):
     """
 
     reads: Literal["texts"] = "texts"
-    #: Of AdamW, as in table 9 of the paper, and of the labels' classifiers.
+    #: Rates of AdamW, as in table 9 of the paper, and of the labels' classifiers.
     default_learning_rate, default_classifier_learning_rate = 1e-4, 3e-3
-    trains_together = True
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "model": "no_validation",  # read_pretrained checks both
@@ -159,7 +150,6 @@ class TransformerEncoder(BaseEstimator):
         "gradient_checkpointing": ["boolean", StrOptions({"auto"})],
         "precision": [StrOptions({"auto", "float32", "bfloat16"})],
         "device": [str],
-        "compile": ["boolean"],
         "cache_dir": [str, PathLike, None],
     }
 
@@ -177,7 +167,6 @@ class TransformerEncoder(BaseEstimator):
         gradient_checkpointing: Any = "auto",
         precision: str = "auto",
         device: str = "auto",
-        compile: bool = False,
         cache_dir: Any = None,
     ) -> None:
         self.model = model
@@ -191,7 +180,6 @@ class TransformerEncoder(BaseEstimator):
         self.gradient_checkpointing = gradient_checkpointing
         self.precision = precision
         self.device = device
-        self.compile = compile
         self.cache_dir = cache_dir
 
     def default_dim(self) -> int:
@@ -231,9 +219,7 @@ class TransformerEncoder(BaseEstimator):
         self._settings()
         pretrained = self._read()
         self._forget()
-        self._ranks, self._adds = ranks(), True
-        own = {"texts": hash_texts(inputs), **pretrained.weights}
-        _require_agreement(self._ranks, {"dim": dim, "seed": seed}, own, type(self).__name__)
+        self._adds = True
         self.network_, self.projection_ = Network(pretrained), None
         if dim != pretrained.dim:
             projection = self._projection(inputs, dim, seed)
@@ -243,7 +229,7 @@ class TransformerEncoder(BaseEstimator):
                 self.network_ = Network(pretrained, np.ascontiguousarray(projection.T))
 
     def _length_with(self, layers: Pretrained | Network) -> int:
-        """Return the most tokens of a text, by the parameter and by what the layers take."""
+        """Return the maximum number of tokens of a text."""
         return min(self.max_length, layers.max_length)
 
     def _read(self) -> Pretrained:
@@ -258,7 +244,7 @@ class TransformerEncoder(BaseEstimator):
         return held[1]
 
     def _projection(self, inputs: np.ndarray, dim: int, seed: int) -> np.ndarray:
-        """Return a matrix (own_dim, dim): principal directions, or where dim is larger any."""
+        """Return a matrix (own_dim, dim): principal directions, or any if dim is larger."""
         rng = np.random.default_rng(seed)
         some = inputs[np.sort(rng.permutation(len(inputs))[:_SAMPLE])]
         V = self.encode(some).astype(np.float64)
@@ -276,8 +262,6 @@ class TransformerEncoder(BaseEstimator):
         V = empty_rows(n, own, np.float32, type(self).__name__)
         store = self._stored()
         settings = self._settings()
-        if store is not None:  # each process finds others there
-            settings = settings._replace(ranks=ALONE)
         for first in range(0, n, _TOGETHER):
             part = slice(first, first + _TOGETHER)
             self._encode_part(inputs[part], V[part], store, settings, n_jobs)
@@ -293,7 +277,7 @@ class TransformerEncoder(BaseEstimator):
         self, texts: np.ndarray, V: np.ndarray, store: StoredVectors | None, settings: Settings,
         n_jobs: int | None,
     ) -> None:  # fmt: skip
-        """Write the vectors of texts, those that are kept and the others."""
+        """Write the vectors of texts: stored ones, and others that are computed and stored."""
         missing = np.arange(len(texts))
         if store is not None:
             hashes = hash_texts(texts)
@@ -329,12 +313,19 @@ class TransformerEncoder(BaseEstimator):
             network.step(by_weights, rate * warmth, self.weight_decay)
 
     def _kept(self) -> dict[str, np.ndarray]:
-        """Return what a checkpoint keeps."""
+        """Return the arrays of a checkpoint."""
         return self.network_.kept()
 
     def _resume(self, found: dict[str, np.ndarray]) -> None:
-        """Continue from what was kept after ``start`` with the same arguments."""
+        """Continue from a checkpoint after ``start`` with the same arguments."""
         self.network_.resume(found, self._settings().device)
+
+    def continue_from(self, other: "TransformerEncoder", places: np.ndarray) -> None:
+        """Take what another encoder has learnt; see `Encoder.continue_from`."""
+        self.network_ = copy.deepcopy(other.network_)
+        self.projection_ = other.projection_
+        self.network_.forget_steps()
+        self._forget()
 
     def finish(self) -> None:
         """Drop what only training needs; see `Encoder.finish`."""
@@ -342,8 +333,8 @@ class TransformerEncoder(BaseEstimator):
         self._forget()
 
     def _forget(self) -> None:
-        """Drop all that a file of the encoder does not have."""
-        for name in _PASSING:
+        """Drop the attributes that are not saved."""
+        for name in _TRANSIENT:
             self.__dict__.pop(name, None)
 
     def _tokenizer(self) -> Tokenizer:
@@ -354,7 +345,7 @@ class TransformerEncoder(BaseEstimator):
         return found
 
     def _stored(self) -> StoredVectors | None:
-        """Return the vectors that `cache_dir` has of these layers, if there is one."""
+        """Return the vectors of these layers in `cache_dir`, if there is one."""
         if not self.frozen or self.cache_dir is None:
             return None
         network, precision = self.network_, self._settings().precision
@@ -370,7 +361,7 @@ class TransformerEncoder(BaseEstimator):
             layers = digest_of(settings, network.tensors().arrays)
             who = f"{type(self).__name__}: cache_dir"
             is_copy = not getattr(self, "_adds", False)
-            store = StoredVectors(self.cache_dir, layers, network.dim, who, is_read_only=is_copy)
+            store = StoredVectors(self.cache_dir, layers, network.dim, who, read_only=is_copy)
             held = self._store = asked, store
         return held[1]
 
@@ -392,14 +383,11 @@ class TransformerEncoder(BaseEstimator):
         if precision == "auto":
             has_it = device.type == "cuda" and library.cuda.is_bf16_supported()
             precision = "bfloat16" if has_it else "float32"
-        return Settings(
-            device, precision, self.dropout, self.gradient_checkpointing, self.compile,
-            self.__dict__.get("_ranks", ALONE),
-        )  # fmt: skip
+        return Settings(device, precision, self.dropout, self.gradient_checkpointing)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
-        for name in (*_PASSING, "_adds"):  # only what was trained here adds to `cache_dir`
+        for name in (*_TRANSIENT, "_adds"):  # only what was trained here adds to `cache_dir`
             state.pop(name, None)
         return state
 
@@ -417,19 +405,3 @@ class TransformerEncoder(BaseEstimator):
         made = object.__new__(cls)
         made.__setstate__(state)
         return made
-
-
-def _require_agreement(
-    together: Ranks, numbers: dict[str, int], arrays: dict[str, np.ndarray], who: str
-) -> None:
-    """Raise ValueError in all processes that train together if one was given something else."""
-    if together.size == 1:
-        return
-    mine = digest_of({name: int(number) for name, number in numbers.items()}, arrays)
-    every = together.from_all(mine)
-    others = [rank for rank, one in enumerate(every) if one != every[0]]
-    if others:
-        raise ValueError(
-            f"{who}: all processes of a launcher must fit the same model to the same data, with "
-            f"the same int as random_state. Process {others[0]} was given others than process 0."
-        )

@@ -1,4 +1,4 @@
-"""A transformer with pooling, dense layers and projection: kept as arrays, computed by PyTorch."""
+"""A transformer with pooling, dense layers and projection: arrays, computed by PyTorch."""
 
 import json
 import threading
@@ -15,20 +15,24 @@ from sklearn_xc.weights.tensors import Tensors
 #: Of AdamW. Source: I. Loshchilov and F. Hutter, "Decoupled weight decay regularization", 2019.
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8
 
-#: How often the vector of each text goes through dense layers. BLAS rounds the product of a row
-#: otherwise where it has other neighbours, or none; not that of so many that are equal.
+#: Copies of each vector that go through dense layers. BLAS rounds the product of a row by its
+#: neighbours; among copies of itself it rounds alike.
 _COPIES = 8
 
-#: Settings that are not taken from a file: what comes out, and whose code computes it.
-_OWN = {"return_dict": True, "output_attentions": False, "output_hidden_states": False,
-        "use_cache": False}  # fmt: skip
+#: Settings that are not read from a file: the outputs, and whose code computes them.
+_OWN = {
+    "return_dict": True,
+    "output_attentions": False,
+    "output_hidden_states": False,
+    "use_cache": False,
+}
 _NOT_TAKEN = ("attn_implementation", "experts_implementation", "quantization_config", "auto_map")
 
 #: Attributes that training changes, beside `n_steps`: arrays by name.
 _LEARNT = ("weights", "first", "second")
 
 _building = threading.Lock()
-#: The generator that draws the units which this thread leaves out, if any.
+#: The generator of this thread's dropout, if any.
 _drops = threading.local()
 
 
@@ -66,7 +70,7 @@ def _layout_of(weights: Tensors) -> dict[str, list[Any]]:
 
 
 def token_bytes(config: str) -> int:
-    """Return about how many bytes a token takes in a pass whose gradient is to follow.
+    """Return about how many bytes a token takes in a pass that is kept for its gradient.
 
     Parameters
     ----------
@@ -94,7 +98,7 @@ def token_bytes(config: str) -> int:
     n_steps=Number("int", least=0),
 )
 class Network:
-    """Layers from tokens to unit vectors, and how far AdamW is.
+    """Layers from tokens to unit vectors, and the state of AdamW.
 
     Parameters
     ----------
@@ -131,12 +135,11 @@ class Network:
         self.n_steps = 0
         self._module: Any = None
         self._optimiser: Any = None
-        self._compiled: Any = None
         self._learning: tuple[str, ...] = ()
 
     @property
     def filler(self) -> int:
-        """The token that fills up."""
+        """The padding token."""
         return int(json.loads(self.config).get("pad_token_id") or 0)
 
     @property
@@ -153,12 +156,6 @@ class Network:
             if next(self._module.parameters()).device != torch().device(device):
                 self._module.to(device)
             return self._module
-
-    def compiled(self) -> Any:
-        """Return the transformer of the module that is there, compiled."""
-        if self._compiled is None:
-            self._compiled = torch().compile(self._module["transformer"], dynamic=True)
-        return self._compiled
 
     def _built(self) -> Any:
         assert self.weights is not None
@@ -182,8 +179,10 @@ class Network:
                 shape = weights["projection.weight"].shape
                 layers["projection"] = nn.Linear(shape[1], shape[0], bias=False)
         module = nn.ModuleDict(layers)
-        found = {_torch_name(name): torch().from_numpy(np.array(array)) for name, array in
-                 weights.items()}  # fmt: skip
+        found = {
+            _torch_name(name): torch().from_numpy(np.array(array))
+            for name, array in weights.items()
+        }
         module.load_state_dict(found)
         module.eval()
         for part in module.modules():
@@ -192,10 +191,7 @@ class Network:
         return module
 
     def parameters(self) -> dict[str, Any]:
-        """Return the tensors on which vectors depend, by name, of the module that is there.
-
-        A transformer may have layers beside the way.
-        """
+        """Return the tensors that vectors depend on, by name; a transformer may have others."""
         every = dict(self._module.named_parameters())
         if not self._learning:
             device = next(iter(every.values())).device
@@ -246,22 +242,24 @@ class Network:
         return torch().from_numpy(np.array(held.arrays[name])).to(parameter.device)
 
     def forget_steps(self) -> None:
-        """Forget what only further steps would need."""
+        """Drop the state of AdamW."""
         self._optimiser = self.first = self.second = None
         self.n_steps = 0
 
     def tensors(self) -> Tensors:
-        """Return the weights of now; on a CPU the memory is that of the layers."""
+        """Return the current weights; on a CPU they share the memory of the layers."""
         weights = self.weights  # another thread may be building the module
         if weights is not None:
             return weights
-        return Tensors({
-            _our_name(name): value.detach().cpu().numpy()
-            for name, value in self._module.state_dict().items()
-        })  # fmt: skip
+        return Tensors(
+            {
+                _our_name(name): value.detach().cpu().numpy()
+                for name, value in self._module.state_dict().items()
+            }
+        )
 
     def kept(self) -> dict[str, np.ndarray]:
-        """Return what a checkpoint keeps: the weights, and how far AdamW is."""
+        """Return the arrays of a checkpoint: the weights, and the state of AdamW."""
         state = self.__getstate__()
         return {"n_steps": np.array(self.n_steps)} | {
             f"{part}/{name}": array
@@ -271,13 +269,7 @@ class Network:
         }
 
     def resume(self, found: dict[str, np.ndarray], device: Any) -> None:
-        """Continue from what was kept of layers that started alike.
-
-        Raises
-        ------
-        SavedModelError
-            If it does not fit the layers.
-        """
+        """Continue from a checkpoint; SavedModelError if it does not fit the layers."""
         self.module(device)
         parameters = {name: one.detach().cpu().numpy() for name, one in self.parameters().items()}
         held = dict(zip(_LEARNT, (self.tensors().arrays, parameters, parameters), strict=True))
@@ -298,17 +290,19 @@ class Network:
         state = {**vars(self), "weights": self.tensors()}
         if self._optimiser is not None:
             for name, key in (("first", "exp_avg"), ("second", "exp_avg_sq")):
-                state[name] = Tensors({
-                    of: self._optimiser.state[parameter][key].cpu().numpy()
-                    for of, parameter in self.parameters().items()
-                })  # fmt: skip
-        for name in ("_module", "_optimiser", "_compiled", "_learning"):
+                state[name] = Tensors(
+                    {
+                        of: self._optimiser.state[parameter][key].cpu().numpy()
+                        for of, parameter in self.parameters().items()
+                    }
+                )
+        for name in ("_module", "_optimiser", "_learning"):
             del state[name]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._module = self._optimiser = self._compiled = None
+        self._module = self._optimiser = None
         self._learning = ()
 
 
@@ -321,9 +315,7 @@ def _our_name(name: str) -> str:
     return name.replace("dense-", "dense.", 1) if name.startswith("dense-") else name
 
 
-def unit_vectors(
-    module: Any, network: Network, ids: Any, mask: Any, precision: str, *, compiled: bool = False
-) -> Any:
+def unit_vectors(module: Any, network: Network, ids: Any, mask: Any, precision: str) -> Any:
     """Return the vectors of texts as a tensor of float32 of shape (n, dim), of norm 1.
 
     Parameters
@@ -335,10 +327,8 @@ def unit_vectors(
         As of `Chunk`, on the module's device.
     precision : {"float32", "bfloat16"}
         Of the products of the layers.
-    compiled : bool, default=False
-        Whether the transformer runs in code that ``torch.compile`` made.
     """
-    transformer = network.compiled() if compiled else module["transformer"]
+    transformer = module["transformer"]
     n = len(ids)
     if n == 1:  # attention of one text alone would be rounded otherwise
         ids, mask = ids.expand(2, -1), mask.expand(2, -1)
@@ -367,9 +357,9 @@ def _pooled(held: Any, mask: Any, pooling: str) -> Any:
 
 
 def _leave_out(layer: Any, given: Any, output: Any) -> Any:
-    """Leave out units at random, where this thread says by which generator; else change nothing.
+    """Drop units by the generator of this thread, if any: a hook of torch's Dropout.
 
-    A hook of torch's Dropout, which itself draws from a generator that threads would share.
+    That one draws from a generator that threads would share.
     """
     generator = getattr(_drops, "generator", None)
     share = getattr(_drops, "share", None)
@@ -381,14 +371,14 @@ def _leave_out(layer: Any, given: Any, output: Any) -> Any:
 
 
 class Dropping:
-    """A context in which this thread leaves out units at random.
+    """A context in which this thread drops units at random.
 
     Parameters
     ----------
     seed : int or None
-        None leaves nothing out.
+        None drops nothing.
     share : float or None
-        Of the units; None is what each layer says.
+        Share of the units; None is the setting of each layer.
     device : torch.device
     """
 

@@ -1,7 +1,7 @@
-"""Passes of texts through a network, chunk by chunk: by threads, and by processes that share them.
+"""Passes of texts through a network, chunk by chunk, in threads.
 
-A mini-batch is cut into chunks by what is in it alone, and their gradients are summed in turn: so
-many threads as there may be, the bits are the same.
+A mini-batch is cut into chunks by its texts alone, and their gradients are summed in turn: the bits
+do not depend on the number of threads.
 """
 
 from functools import partial
@@ -12,14 +12,12 @@ import numpy as np
 from sklearn_xc.encoders.transformer.libraries import one_thread, torch
 from sklearn_xc.encoders.transformer.network import Dropping, Network, token_bytes, unit_vectors
 from sklearn_xc.encoders.transformer.tokens import Chunk, TokenRows, chunks_of
-from sklearn_xc.parallel.ranks import Ranks
 from sklearn_xc.parallel.row_ranges import for_row_ranges
 from sklearn_xc.parallel.threads import count_threads
 
 #: Tokens of a chunk, on a CPU and on a GPU.
 _TOKENS, _TOKENS_ON_GPU = 1024, 2**15
-#: What passes may hold for gradients that are to follow, in bytes, on a CPU; and the share of a
-#: GPU's free memory.
+#: Bytes that passes may keep for their gradients on a CPU, and the share of a GPU's free memory.
 KEPT_BYTES, _KEPT_SHARE = 2**30, 0.4
 
 
@@ -36,25 +34,19 @@ class Settings(NamedTuple):
     device : torch.device
     precision : {"float32", "bfloat16"}
     dropout : float or None
-        Share of the hidden units that are left out in training; None is what the layers say.
+        Share of hidden units to drop in training; None is the setting of each layer.
     checkpointing : bool or "auto"
-        Whether a pass is made again for its gradient, and not held.
-    compile : bool
-        Whether the layers are compiled; then one thread takes all chunks.
-    ranks : Ranks
-        Who shares the work.
+        Whether a pass is made again for its gradient, and not kept.
     """
 
     device: Any
     precision: str
     dropout: float | None
     checkpointing: Any
-    compile: bool
-    ranks: Ranks
 
     def threads(self, n_jobs: int | None) -> int:
         """Return how many threads take chunks."""
-        is_one = n_jobs is None or self.device.type != "cpu" or self.compile
+        is_one = n_jobs is None or self.device.type != "cpu"
         return 1 if is_one else count_threads(n_jobs)
 
 
@@ -65,11 +57,11 @@ class Passed(NamedTuple):
     ----------
     V : ndarray of float32 of shape (n, dim)
     chunks : list of Chunk
-        Of this process.
+        Texts of about the same length.
     held : list of tensor or None
-        Vectors of each, with what their gradient needs; None for those to be passed again.
+        Vectors of each chunk, with their graph; None for those to be passed again.
     seeds : list of int
-        Of what each leaves out.
+        For the dropout of each.
     """
 
     V: np.ndarray
@@ -83,10 +75,7 @@ def encode(
 ) -> None:
     """Write the vectors of texts to the rows of `out`."""
     device, module = settings.device, network.module(settings.device)
-    all_chunks = _chunks(network, rows, device, of_one_width=True)
-    own = [all_chunks[i] for i in settings.ranks.share(len(all_chunks))]
-    if settings.ranks.size > 1:
-        out[...] = 0
+    own = _chunks(network, rows, device, of_one_width=True)
 
     def work(first: int, last: int) -> None:
         with one_thread(), torch().inference_mode():
@@ -95,7 +84,6 @@ def encode(
                 out[chunk.rows] = vectors.cpu().numpy()
 
     for_row_ranges(work, len(own), 1, settings.threads(n_jobs))
-    _sum_rows(out, settings)
 
 
 def forward(
@@ -103,10 +91,8 @@ def forward(
 ) -> Passed:
     """Return the vectors of a mini-batch in training."""
     device, module = settings.device, network.module(settings.device)
-    all_chunks = _chunks(network, rows, device, of_one_width=False)
-    numbers = settings.ranks.share(len(all_chunks))
-    own = [all_chunks[i] for i in numbers]
-    seeds = [(seed + int(i) * 0x9E3779B97F4A7C15) % 2**63 for i in numbers]
+    own = _chunks(network, rows, device, of_one_width=False)
+    seeds = [(seed + i * 0x9E3779B97F4A7C15) % 2**63 for i in range(len(own))]
     is_held = _which_held(own, network, settings)
     V = np.zeros((len(rows.starts), network.dim), np.float32)
     held: list[Any] = [None] * len(own)
@@ -121,25 +107,13 @@ def forward(
                 held[i] = vectors if is_held[i] else None
 
     for_row_ranges(work, len(own), 1, settings.threads(n_jobs))
-    _sum_rows(V, settings)
     return Passed(V, own, held, seeds)
 
 
 def gradients(
     network: Network, passed: Passed, by_rows: np.ndarray, settings: Settings, n_jobs: int | None
 ) -> dict[str, Any]:
-    """Return the gradient by each weight, summed over all processes; what was held is given back.
-
-    Parameters
-    ----------
-    network : Network
-    passed : Passed
-        From ``forward``.
-    by_rows : ndarray of float of shape (n, dim)
-        The gradient by ``passed.V``.
-    settings, n_jobs
-        As of ``forward``.
-    """
+    """Return the gradient by each weight, from that by the rows of ``passed.V``."""
     device, module = settings.device, network.module(settings.device)
     parameters = network.parameters()
     names, tensors = list(parameters), list(parameters.values())
@@ -165,16 +139,12 @@ def gradients(
             for i in range(first, last):
                 total = _added(total, found[i])
                 found[i] = None
-    if not total:  # another process has all chunks
-        total = [torch().zeros_like(tensor) for tensor in tensors]
-    for gradient in total:
-        settings.ranks.sum(gradient)
     return dict(zip(names, total, strict=True))
 
 
 def _vectors(module: Any, network: Network, chunk: Chunk, settings: Settings) -> Any:
     ids, mask = (torch().from_numpy(array).to(settings.device) for array in (chunk.ids, chunk.mask))
-    return unit_vectors(module, network, ids, mask, settings.precision, compiled=settings.compile)
+    return unit_vectors(module, network, ids, mask, settings.precision)
 
 
 def _added(total: list[Any], some: Any) -> list[Any]:
@@ -182,15 +152,6 @@ def _added(total: list[Any], some: Any) -> list[Any]:
     if not total:
         return [gradient.contiguous() for gradient in some]
     return [one.add_(other) for one, other in zip(total, some, strict=True)]
-
-
-def _sum_rows(out: np.ndarray, settings: Settings) -> None:
-    """Have all processes have the rows of all, which are 0 where another has worked them out."""
-    if settings.ranks.size > 1:
-        every = torch().from_numpy(out).to(settings.device)
-        settings.ranks.sum(every)
-        if settings.device.type != "cpu":
-            out[...] = every.cpu().numpy()
 
 
 def _chunks(network: Network, rows: TokenRows, device: Any, *, of_one_width: bool) -> list[Chunk]:
@@ -201,7 +162,7 @@ def _chunks(network: Network, rows: TokenRows, device: Any, *, of_one_width: boo
 
 
 def _which_held(own: list[Chunk], network: Network, settings: Settings) -> list[bool]:
-    """Tell of which chunks all is held that their gradients need: of the first that have room."""
+    """Return for which chunks the pass is kept for the gradient: the first that fit."""
     if settings.checkpointing != "auto":
         return [not settings.checkpointing] * len(own)
     room: float = KEPT_BYTES

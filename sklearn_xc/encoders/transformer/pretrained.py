@@ -197,9 +197,12 @@ def _of_folder(folder: Path, who: str) -> Pretrained:
         # What the file lacks is drawn.
         with torch().random.fork_rng(devices=[]), _said_of(at, who):
             model, report = Auto.AutoModel.from_pretrained(
-                    str(at), local_files_only=True, trust_remote_code=False, dtype=torch().float32,
-                    output_loading_info=True,
-                )  # fmt: skip
+                str(at),
+                local_files_only=True,
+                trust_remote_code=False,
+                dtype=torch().float32,
+                output_loading_info=True,
+            )
         missing = [name for name in report["missing_keys"] if not _is_beside(name)]
         if missing:
             raise ValueError(
@@ -208,10 +211,15 @@ def _of_folder(folder: Path, who: str) -> Pretrained:
             )
         tokenizer = _tokenizer_of(str(at), who)
     return _of_parts(
-        model, tokenizer, "mean" if pooling == _SCALED_MEAN else pooling,
+        model,
+        tokenizer,
+        "mean" if pooling == _SCALED_MEAN else pooling,
         settings.get("max_seq_length"),
-        bool(settings.get("do_lower_case", False)), tuple(activations), weights, who,
-    )  # fmt: skip
+        bool(settings.get("do_lower_case", False)),
+        tuple(activations),
+        weights,
+        who,
+    )
 
 
 def _tokenizer_of(name: str, who: str) -> Any:
@@ -231,9 +239,15 @@ def _said_of(folder: Path, who: str) -> Iterator[None]:
 
 
 def _of_parts(
-    model: Any, tokenizer: Any, pooling: str, max_length: int | None, lower_case: bool,
-    activations: tuple[str, ...], weights: dict[str, np.ndarray], who: str,
-) -> Pretrained:  # fmt: skip
+    model: Any,
+    tokenizer: Any,
+    pooling: str,
+    max_length: int | None,
+    lower_case: bool,
+    activations: tuple[str, ...],
+    weights: dict[str, np.ndarray],
+    who: str,
+) -> Pretrained:
     model = getattr(model, "base_model", model)  # without what it was trained for
     config = {key: of for key, of in model.config.to_dict().items() if key not in _NOT_KEPT}
     if config.get("is_encoder_decoder"):
@@ -252,9 +266,14 @@ def _of_parts(
     own = {name: one for name, one in model.state_dict().items() if not _is_beside(name)}
     weights = {**{f"transformer.{name}": _array(own[name]) for name in own}, **weights}
     return Pretrained(
-        json.dumps(config, sort_keys=True, default=str), backend.to_str(), pooling,
-        min(known, default=512), lower_case, activations, weights,
-    )  # fmt: skip
+        json.dumps(config, sort_keys=True, default=str),
+        backend.to_str(),
+        pooling,
+        min(known, default=512),
+        lower_case,
+        activations,
+        weights,
+    )
 
 
 def _is_beside(name: str) -> bool:

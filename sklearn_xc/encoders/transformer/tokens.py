@@ -1,4 +1,4 @@
-"""Tokens of texts: made once, kept while training comes back to them, and cut into chunks."""
+"""Tokens of texts: made once, kept during training, and cut into chunks."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -7,10 +7,10 @@ import numpy as np
 
 from sklearn_xc.encoders.transformer.libraries import tokenizers
 
-#: Lengths are filled up to multiples, so that chunks come in few shapes: what a text's vector is,
-#: to the bit, may depend on its own length alone.
+#: Lengths are padded to multiples, so that chunks have few shapes: the bits of a vector may depend
+#: on the length of its text alone.
 _MULTIPLE = 8
-#: Texts of a chunk, if there are as many: one alone is passed twice, see ``unit_vectors``.
+#: Least number of texts of a chunk: one alone is passed twice, see ``unit_vectors``.
 _FEWEST = 2
 #: Texts that the tokenizer is given at a time.
 _TOGETHER = 4096
@@ -23,7 +23,7 @@ class TokenRows(NamedTuple):
     ----------
     ids : ndarray of int32 of shape (n_tokens,)
     starts, counts : ndarray of int64 of shape (n,)
-        Where those of each text begin, and how many they are; at least one.
+        First token and number of tokens of each text; at least one.
     """
 
     ids: np.ndarray
@@ -32,16 +32,16 @@ class TokenRows(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Texts of about the same length, that are worked out together.
+    """Texts of about the same length, embedded together.
 
     Attributes
     ----------
     rows : ndarray of int64 of shape (m,)
         Which texts.
     ids : ndarray of int64 of shape (m, length)
-        Their tokens, filled up behind.
+        Their tokens, padded at the end.
     mask : ndarray of int64 of shape (m, length)
-        1 where there is a token.
+        1 for a token, 0 for padding.
     """
 
     rows: np.ndarray
@@ -50,7 +50,7 @@ class Chunk(NamedTuple):
 
     @property
     def n_tokens(self) -> int:
-        """Places for tokens."""
+        """Number of tokens, padding included."""
         return int(self.ids.size)
 
 
@@ -63,14 +63,14 @@ def chunks_of(
     ----------
     rows : TokenRows
     most_tokens : int
-        Of a chunk, filling included; two longer texts are one too.
+        Most tokens of a chunk, padding included; two longer texts are one too.
     filler : int
-        The token that fills up.
+        The padding token.
     longest : int
-        Places for tokens that a text can have.
+        Maximum number of tokens of a text.
     of_one_width : bool
-        Whether a chunk has texts alone that are filled up to the same width whatever chunk they are
-        in: bits may depend on the width. Otherwise there are fewer chunks.
+        Whether all texts of a chunk are padded to the same width, on which bits may depend.
+        Otherwise there are fewer chunks.
     """
     widths = np.minimum(-(-rows.counts // _MULTIPLE) * _MULTIPLE, longest)
     order = np.argsort(widths, kind="stable")
@@ -101,9 +101,9 @@ class Tokenizer:
     content : str
         Of the tokenizer, as JSON.
     max_length : int
-        Tokens of a text at most; what is behind is cut off.
+        Maximum number of tokens of a text.
     lower_case : bool
-        Whether texts are made lower-case first.
+        Whether to lower-case texts first.
     """
 
     def __init__(self, content: str, max_length: int, lower_case: bool) -> None:

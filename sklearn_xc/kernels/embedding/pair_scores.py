@@ -1,4 +1,4 @@
-"""Scores of pairs of an instance and a label: cosines with both of its vectors, and of features."""
+"""Scores of listed pairs of an instance and a label: inner products, and cosines of features."""
 
 import numpy as np
 
@@ -7,54 +7,63 @@ from sklearn_xc.kernels.emitters.dense_dot import dense_dot
 
 
 @kernel
-def score_pairs(V, Z, W, instances, features, labels, words, out):
-    """Write the scores of the labels listed for each instance.
+def score_vectors(V, W, labels, column, out):
+    """Write the inner products of instances with the labels listed for each.
 
     Parameters
     ----------
     V : ndarray of float of shape (n, dim)
         Embeddings of the instances.
-    Z, W : ndarray of float of shape (n_labels, dim)
-        Embeddings and classifiers of the labels, of the dtype of V.
-    instances : tuple of ndarray (indptr, indices, data)
-        Features of the instances, CSR: int64 of shape (n + 1,), int32, float.
-    features : tuple of ndarray (indptr, indices, data)
-        Features of all labels, CSR, in rows of norm 1. Not read if `out` has two scores a pair.
+    W : ndarray of float of shape (n_labels, dim)
+        Vectors of the labels, of the dtype of V.
     labels : ndarray of int64 of shape (n, m)
         -1 is none.
-    words : ndarray of float64 of shape (n_features,)
-        0, and 0 again afterwards.
-    out : ndarray of float of shape (n, m, 2 or 3)
-        Overwritten: inner products of V with Z and W, and cosines of the features, 0 for an
-        instance without any; -inf where there is no label.
+    column : int
+    out : ndarray of float of shape (n, m, n_scores)
+        The column is overwritten; -inf where there is no label.
     """
     dim = np.uint64(V.shape[1])
+    for i in range(labels.shape[0]):
+        for j in range(labels.shape[1]):
+            label = labels[i, j]
+            out[i, j, column] = -np.inf
+            if label >= 0:
+                out[i, j, column] = dense_dot(W, np.uint64(label) * dim, V, np.uint64(i) * dim, dim)
+
+
+@kernel
+def score_features(instances, features, labels, values, column, out):
+    """Write the cosines of the features of instances and of the labels listed for each.
+
+    Parameters
+    ----------
+    instances, features : tuple of ndarray (indptr, indices, data)
+        CSR of the instances, and of all labels, in rows of norm 1: int64, int32, float.
+    labels : ndarray of int64 of shape (n, m)
+        -1 is none.
+    values : ndarray of float64 of shape (n_features,)
+        Work space: 0, and 0 again afterwards.
+    column : int
+    out : ndarray of float of shape (n, m, n_scores)
+        The column is overwritten: 0 for an instance without features, -inf where there is no label.
+    """
     x_indptr, x_indices, x_data = instances
     z_indptr, z_indices, z_data = features
-    with_features = out.shape[2] > 2
     for i in range(labels.shape[0]):
-        square = 0.0
-        if with_features:
-            for t in range(x_indptr[i], x_indptr[i + 1]):
-                words[x_indices[t]] = np.float64(x_data[t])
-            # In a loop of its own, as in ``sum_of``.
-            for t in range(x_indptr[i], x_indptr[i + 1]):
-                square += np.float64(x_data[t]) * np.float64(x_data[t])
+        for t in range(x_indptr[i], x_indptr[i + 1]):
+            values[x_indices[t]] = np.float64(x_data[t])
+        square = 0.0  # in a loop of its own, as in ``sum_of``
+        for t in range(x_indptr[i], x_indptr[i + 1]):
+            square += np.float64(x_data[t]) * np.float64(x_data[t])
         scale = 1.0 / np.sqrt(square) if square > 0 else 0.0
         for j in range(labels.shape[1]):
             label = labels[i, j]
             if label < 0:
-                for s in range(out.shape[2]):
-                    out[i, j, s] = -np.inf
+                out[i, j, column] = -np.inf
                 continue
-            first, row = np.uint64(i) * dim, np.uint64(label) * dim
-            out[i, j, 0] = dense_dot(Z, row, V, first, dim)
-            out[i, j, 1] = dense_dot(W, row, V, first, dim)
-            if with_features:
-                total = 0.0
-                for t in range(z_indptr[label], z_indptr[label + 1]):
-                    total += words[z_indices[t]] * np.float64(z_data[t])
-                out[i, j, 2] = total * scale
-        if with_features:
-            for t in range(x_indptr[i], x_indptr[i + 1]):
-                words[x_indices[t]] = 0.0
+            total = 0.0
+            for t in range(z_indptr[label], z_indptr[label + 1]):
+                total += values[z_indices[t]] * np.float64(z_data[t])
+            out[i, j, column] = total * scale
+        for t in range(x_indptr[i], x_indptr[i + 1]):
+            values[x_indices[t]] = 0.0

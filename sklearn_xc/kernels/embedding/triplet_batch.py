@@ -7,12 +7,12 @@ from sklearn_xc.kernels.compiling.jit import kernel
 
 @kernel
 def triplet_gradient(
-    scores, own, indptr, positives, columns, weight, margin, floor, begin, end, losses, n_violations
+    scores, own, indptr, positives, columns, weight, margin, begin, end, losses, n_violations
 ):
     """Overwrite scores with the gradient of the triplet loss by them, for some of the instances.
 
     The loss of an instance is ``sum_k [z_k - z_own + margin]_+`` over the labels k of the pool that
-    are not its own and score above `floor`.
+    are not its own.
 
     Parameters
     ----------
@@ -21,16 +21,16 @@ def triplet_gradient(
     own : ndarray of int64 of shape (n,)
         The column of a positive of each instance.
     indptr : ndarray of int64 of shape (n + 1,)
-        Where the labels of each instance are in `positives`.
+        Bounds of the labels of each instance in `positives`.
     positives : ndarray of int32
         All labels of each instance; they are no negatives.
     columns : ndarray of int32 of shape (n_labels,)
-        The column of each label in the pool; -1 for those that are not in it.
+        The column of each label in the pool, or -1.
     weight : ndarray of float of shape (n,)
         Of the instances: gradient and loss are multiplied by it.
-    margin, floor : float
+    margin : float
     begin, end : int
-        The instances.
+        Range of instances.
     losses : ndarray of float64 of shape (n,)
         Overwritten from `begin` to `end`.
     n_violations : ndarray of int64 of shape (n,)
@@ -41,8 +41,7 @@ def triplet_gradient(
     for i in range(begin, end):
         row = scores[i]
         at = own[i]
-        reached = row[at] - scores.dtype.type(margin)
-        limit = max(reached, scores.dtype.type(floor))
+        limit = row[at] - scores.dtype.type(margin)
         for t in range(indptr[i], indptr[i + 1]):
             if columns[positives[t]] >= 0:
                 row[columns[positives[t]]] = lowest
@@ -51,7 +50,7 @@ def triplet_gradient(
         for k in range(np.uint64(row.shape[0])):
             is_violation = row[k] > limit
             n += is_violation
-            total += np.float64(row[k] - reached) if is_violation else 0.0
+            total += np.float64(row[k] - limit) if is_violation else 0.0
             row[k] = one if is_violation else zero
         row[at] = -scores.dtype.type(n) * one
         losses[i] = np.float64(weight[i]) * total

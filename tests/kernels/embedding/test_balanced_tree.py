@@ -145,14 +145,6 @@ def test_numbers_too_large_to_be_multiplied_leave_sizes_exact(largest):
     assert np.bincount(cluster, minlength=7).max() == 8
 
 
-@pytest.mark.parametrize("depth", [0, 1, 2])
-def test_it_goes_down_as_many_levels_as_asked(depth):
-    V = np.random.default_rng(1).normal(size=(40, 5))
-    order, cluster, _ = split(V, 5, depth)
-    assert (cluster >= 0).sum() == {0: 0, 1: 0, 2: 24}[depth]
-    np.testing.assert_array_equal(np.sort(order), np.arange(40))
-
-
 @kernel
 def move_from(V, rows, work, places, sums, total, normal):
     """Do a round of 16 clusters from a normal; return what it takes off the inertia, and a cut."""

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from sklearn_xc._data import as_csr_rows, read_only
-from sklearn_xc.kernels.embedding.pair_scores import score_pairs
+from sklearn_xc.kernels.embedding.pair_scores import score_features, score_vectors
 
 N, L, D = 30, 11, 40
 EMPTY_INSTANCE, EMPTY_LABEL = 4, 6
@@ -25,11 +25,13 @@ def make(dtype=np.float64, dim=13, m=7, seed=0):
     return V, Z, W, X, F, labels
 
 
-def run(V, Z, W, X, F, labels, n_scores=3, words=None):
-    words = np.zeros(D) if words is None else words
-    out = np.full((*labels.shape, n_scores), np.nan, V.dtype)
+def run(V, Z, W, X, F, labels, values=None):
+    values = np.zeros(D) if values is None else values
+    out = np.full((*labels.shape, 3), np.nan, V.dtype)
     rows = [tuple(map(read_only, as_csr_rows(matrix).arrays)) for matrix in (X, F)]
-    score_pairs(*map(read_only, (V, Z, W)), *rows, read_only(labels), words, out)
+    for column, vectors in enumerate((Z, W)):
+        score_vectors(read_only(V), read_only(vectors), read_only(labels), column, out)
+    score_features(*rows, read_only(labels), values, 2, out)
     return out
 
 
@@ -59,28 +61,12 @@ def test_all_scores(dtype, dim):
     assert out[EMPTY_INSTANCE, 0, 2] == out[6, 1, 2] == 0
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_without_features_they_are_not_read(dtype):
-    *vectors, X, _, labels = make(dtype)
-    nothing = sp.csr_array((0, 0), dtype=dtype)
-    out = run(*vectors, X, nothing, labels, n_scores=2, words=np.empty(0))
-    np.testing.assert_array_equal(out, run(*make(dtype))[..., :2])
-
-
-@pytest.mark.parametrize("scale", [1e-150, 1e150])
-def test_cosines_know_no_scale(scale):
-    V, Z, W, X, F, labels = make()
-    np.testing.assert_allclose(
-        run(V, Z, W, scale * X, F, labels), run(V, Z, W, X, F, labels), atol=1e-14
-    )
-
-
-def test_words_are_left_at_zero():
-    words = np.zeros(D)
+def test_work_space_is_left_at_zero():
+    values = np.zeros(D)
     data = make()
-    first = run(*data, words=words)
-    assert not words.any()
-    np.testing.assert_array_equal(run(*data, words=words), first)
+    first = run(*data, values=values)
+    assert not values.any()
+    np.testing.assert_array_equal(run(*data, values=values), first)
 
 
 def test_instances_are_independent():
@@ -91,9 +77,3 @@ def test_instances_are_independent():
         for part in (slice(0, 1), slice(1, 12), slice(12, N))
     ]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
-
-
-def test_no_instances_and_no_labels():
-    V, Z, W, X, F, labels = make()
-    assert run(V[:0], Z, W, X[:0], F, labels[:0]).shape == (0, 7, 3)
-    assert run(V, Z, W, X, F, labels[:, :0]).shape == (N, 0, 3)

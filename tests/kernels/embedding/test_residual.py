@@ -77,10 +77,3 @@ def test_a_square_that_overflows_is_no_number(dtype, tol, is_added):
     assert np.isfinite(V[0]).all()
     assert np.isnan(V[1]).all()
     assert np.isnan(inverse[1])
-
-
-def test_a_unit_row_is_left_where_it_stands():
-    Y, inverse = np.array([[3.0, 4.0], [0.0, 0.0]]), np.zeros(2)
-    normalise_rows(np.array([[1.0, 0.0], [1.0, 0.0]]), Y - [[1, 0], [1, 0]], True, Y, inverse)
-    np.testing.assert_allclose(Y, [[0.6, 0.8], [0.0, 0.0]])
-    np.testing.assert_allclose(inverse, [0.2, 0.0])

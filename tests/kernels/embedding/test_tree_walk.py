@@ -64,30 +64,6 @@ def test_features_next_to_thresholds_go_where_scikit_learn_sends_them():
     np.testing.assert_allclose(walk(plain(tree), pairs), expected, rtol=0, atol=1e-6)
 
 
-def test_float64_features_are_rounded_first():
-    # The threshold is 0.1 in float32, which is above 0.1: float64 values between them go left, and
-    # so do those that are rounded to it from above.
-    threshold = float(np.float32(0.1))
-    tree = (
-        np.zeros(1, np.int32), np.array([0, -2, -2], np.int32), np.array([threshold, -2, -2]),
-        np.array([1, -1, -1], np.int32), np.array([2, -1, -1], np.int32),
-        np.array([0.5, 10.0, 20.0]),
-    )  # fmt: skip
-    x = np.array([0.1, threshold, threshold + 1e-10, np.nextafter(np.float32(0.1), np.float32(1))])
-    pairs = np.stack([x, np.zeros(4), np.zeros(4)], 1)
-    found = walk(tuple(map(read_only, tree)), pairs, np.float64) - x
-    np.testing.assert_allclose(found, [10, 10, 10, 20], rtol=1e-15)
-
-
-def test_a_tree_of_one_leaf():
-    tree = (
-        np.zeros(1, np.int32), np.array([-2], np.int32), np.array([-2.0]), np.array([-1], np.int32),
-        np.array([-1], np.int32), np.array([0.25]),
-    )  # fmt: skip
-    np.testing.assert_array_equal(walk(tuple(map(read_only, tree)), np.ones((2, 3))), [2.25, 2.25])
-    assert walk(tuple(map(read_only, tree)), np.ones((0, 3))).shape == (0,)
-
-
 def test_pairs_without_a_label_stay_behind():
     tree = plain(grown(np.random.default_rng(7)).tree_)
     pairs = np.array([[1.0, 1.0, 5.0], [-np.inf, -np.inf, 5.0]])

@@ -1,0 +1,391 @@
+"""Answers of a fitted model of embeddings, classifiers and fused scores."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_xc._allowed_labels import AllowedLabels
+from sklearn_xc._arguments import check_count
+from sklearn_xc._best_allowed import rows_of_like_size
+from sklearn_xc._blank_rows import LabelFrequencies, shares_any
+from sklearn_xc._checks import check_instances
+from sklearn_xc._data import CsrRows
+from sklearn_xc._declared_state import Array, Number, Record, Tested, declares
+from sklearn_xc._state import reads_one_state
+from sklearn_xc._texts_with_features import TextsWithFeatures
+from sklearn_xc._topk import padded
+from sklearn_xc.base import XCClassifier
+from sklearn_xc.embedding._encoding import EmbeddingCache, encoded
+from sklearn_xc.embedding._fusion import ScoreFusion
+from sklearn_xc.embedding._inputs import (
+    DTYPE,
+    TextRows,
+    is_vectorizer,
+    looks_like_texts,
+    rows_in_range,
+    text_rows,
+    vectorized_rows,
+)
+from sklearn_xc.embedding._label_means import LabelMeans, SubstituteNorms
+from sklearn_xc.embedding._memory import Allocation, require_memory
+from sklearn_xc.embedding._ranking import (
+    TOGETHER,
+    KnownFeatures,
+    Ranking,
+    ShortlistIndex,
+    is_exact,
+)
+from sklearn_xc.encoders.protocol import Encoder
+from sklearn_xc.mips import index_bytes, make_index
+from sklearn_xc.parallel.threads import count_threads
+
+#: Bytes of work space of the rows that are answered together.
+_PIECE = 2**28
+
+
+@declares(
+    encoder_=Record("BagOfEmbeddings", "TransformerEncoder", foreign="encode"),
+    label_embeddings_=Array("real", "labels", "dim"),
+    coef_=Array("real", "labels", "dim"),
+    threshold_=Number(),
+    fusion_=Record("BoostedFusion", "TreeFusion", optional=True),
+    vectorizer_=Tested("a vectorizer of as many words as features", is_vectorizer, optional=True),
+    _reads_texts=Number("bool"),
+    _features=Record("KnownFeatures", optional=True),
+    _described=Array("bool", "labels", optional=True),
+    _known=Array("bool", lambda model: model._n_known()),
+    _means=Record("LabelMeans"),
+    _seen=Record("LabelFrequencies"),
+    _substitute_norms=Record("SubstituteNorms"),
+)
+class EmbeddingAnswers(XCClassifier):
+    """Answers of an encoder, several vectors for each label, and a fusion of their scores.
+
+    A subclass sets the attributes below in fit, and has the parameters ``n_candidates``, ``index``,
+    ``top_k``, ``max_memory`` and ``n_jobs``.
+    """
+
+    classes_: np.ndarray
+    coef_: np.ndarray
+    label_embeddings_: np.ndarray
+    label_counts_: np.ndarray
+    encoder_: Encoder
+    fusion_: ScoreFusion | None
+    threshold_: float
+    vectorizer_: Any
+    n_candidates: int
+    index: Any
+    top_k: int
+    max_memory: int | str | None
+    n_jobs: int | None
+    _has_shortlist = True
+    #: Features of the labels, compared with those of an instance.
+    _features: KnownFeatures | None
+    #: Means of the labels' training instances, and norms of their substitutes.
+    _means: LabelMeans
+    _substitute_norms: SubstituteNorms
+    #: Which labels have features or a text of their own, bool of shape (n_labels,); None if fit had
+    #: no label features.
+    _described: np.ndarray | None
+    _reads_texts: bool
+    #: Features of instances of the fit or of label texts, bool of shape (n_features,); for texts,
+    #: whether there were any, bool of shape (1,).
+    _known: np.ndarray
+    #: Summed weights of the training instances of each label.
+    _seen: LabelFrequencies
+
+    @reads_one_state
+    def embed(self, X: Any) -> np.ndarray:
+        """Return the embeddings of instances.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, n_features), array-like of str of shape (n,), \
+                or TextsWithFeatures of shape (n, n_features)
+            Instances, in the form of fit; texts of other things may be passed as well.
+
+        Returns
+        -------
+        ndarray of shape (n, embedding_dim)
+            Unit vectors; zeros for a row without features. Their inner products with the rows of
+            ``label_embeddings_`` and of ``coef_`` are scores of the labels.
+
+        Examples
+        --------
+        Instances lie near their labels:
+
+        >>> from sklearn.feature_extraction.text import TfidfVectorizer
+        >>> from sklearn_xc import NGAMEEmbeddingXC
+        >>> texts = ["a red apple", "green apple pie", "fast red car", "the car race"] * 10
+        >>> vectorizer = TfidfVectorizer().fit(texts)
+        >>> names = vectorizer.transform(["apple", "car"])
+        >>> clf = NGAMEEmbeddingXC(label_features=names, random_state=0)
+        >>> clf = clf.fit(vectorizer.transform(texts), [0, 0, 1, 1] * 10)
+        >>> V = clf.embed(vectorizer.transform(["an apple", "my car"]))
+        >>> (V @ clf.label_embeddings_.T).argmax(axis=1)
+        array([0, 1])
+        """
+        check_is_fitted(self)
+        return self._embed(self._instances(X))
+
+    def _instances(self, X: Any, *, reset: bool = False, is_training: bool = False) -> CsrRows:
+        """Return X as rows that the encoder reads."""
+        name = f"{type(self).__name__}: X"
+        if self._reads_texts:
+            return self._texts(X, name, reset=reset, is_training=is_training)
+        if isinstance(X, TextsWithFeatures):
+            raise ValueError(
+                f"{name} must be a matrix of features, which the encoder reads. Got "
+                "TextsWithFeatures: pass its features, or an encoder that reads texts."
+            )
+        if looks_like_texts(X):
+            raise ValueError(
+                f"{name} must be a matrix of features, which the encoder reads. Got texts: put a "
+                "vectorizer before the classifier, make_pipeline(TfidfVectorizer(), "
+                f"{type(self).__name__}()), or pass an encoder that reads texts."
+            )
+        return rows_in_range(check_instances(self, X, reset=reset), name, is_training=is_training)
+
+    def _texts(self, X: Any, name: str, *, reset: bool, is_training: bool) -> TextRows:
+        """Return texts as rows, with features beside them if fit had some."""
+        has_features = isinstance(X, TextsWithFeatures)
+        if reset:  # an earlier fit may have set them
+            self.__dict__.pop("n_features_in_", None)
+            self.__dict__.pop("feature_names_in_", None)
+        elif has_features != self._has_given_features:
+            wanted = "texts alone, as in fit."
+            if self._has_given_features:
+                n_features = self.n_features_in_  # type: ignore[attr-defined]
+                wanted = f"TextsWithFeatures, as in fit, of {n_features} features."
+            elif getattr(self, "vectorizer_", None) is not None:
+                wanted = "texts alone, as in fit: the vectorizer makes their features."
+            raise ValueError(f"{name} must be {wanted} Got {type(X).__name__}.")
+        if not has_features:
+            return text_rows(X, name)
+        texts = text_rows(X.texts, name).texts
+        rows = check_instances(self, X.features, reset=reset)
+        name = f"{name}: features"
+        return TextRows.of(texts, rows_in_range(rows, name, is_training=is_training, dtype=DTYPE))
+
+    @property
+    def _has_given_features(self) -> bool:
+        """Whether texts come with features of the user's, as in fit."""
+        return self._reads_texts and hasattr(self, "n_features_in_")
+
+    def _with_features(self, rows: CsrRows, n_features: int | None = None) -> CsrRows:
+        """Return texts with the features that the vectorizer makes; other rows unchanged."""
+        vectorizer = getattr(self, "vectorizer_", None)
+        if vectorizer is None or not isinstance(rows, TextRows) or rows.features is not None:
+            return rows
+        if n_features is None:
+            assert self._features is not None
+            n_features = self._features.rows.shape[1]
+        made = vectorized_rows(vectorizer, rows.texts, type(self).__name__, n_features)
+        return TextRows.of(rows.texts, made)
+
+    def _n_known(self) -> int | str:
+        """Return the length of `_known`, for its declaration."""
+        return 1 if getattr(self, "_reads_texts", False) else "features"
+
+    def _encode(self, rows: CsrRows, dim: int, dtype: Any) -> np.ndarray:
+        """Return embeddings."""
+
+        def encode(rows: CsrRows) -> np.ndarray:
+            return encoded(self.encoder_, rows, dim, dtype, self._n_threads, type(self).__name__)
+
+        cache: EmbeddingCache | None = self.__dict__.get("_cache")  # in a fit
+        if cache is not None and isinstance(rows, TextRows):
+            return cache.encoded(rows, encode)
+        return encode(rows)
+
+    def _embed(self, rows: CsrRows) -> np.ndarray:
+        """Return embeddings by a fitted model; 0 for rows without any feature of training.
+
+        Vectors of features that training has not seen are random.
+        """
+        V = self._encode(rows, self.coef_.shape[1], self.coef_.dtype)
+        V[~shares_any(rows, self._known)] = 0
+        return V
+
+    @property
+    def _n_threads(self) -> int | None:
+        """Number of threads, None for one."""
+        n_threads = count_threads(self.n_jobs)
+        return n_threads if n_threads > 1 else None
+
+    def _ranking(self, *, with_index: bool, among: np.ndarray | None = None) -> Ranking:
+        """Return the scores of labels, all or those in `among`."""
+        index = self._shortlist_index() if with_index and among is None else None
+        unseen = self._unseen_labels
+        if among is not None:
+            unseen = np.delete(np.arange(len(self.classes_)), among)
+        return Ranking(
+            self.label_embeddings_,
+            self.coef_,
+            self._features,
+            self._means,
+            unseen,
+            self._n_threads,
+            index,
+        )
+
+    def _shortlist_index(self) -> ShortlistIndex | None:
+        """Return the index of the classifiers, built on first use; None for an exact one."""
+        if is_exact(self.index):
+            return None
+        source = self.coef_, self._unseen_labels, self.index
+        index: ShortlistIndex | None = self.__dict__.get("_search_index")
+        if index is None or not index.is_of(*source):
+            name = type(self).__name__
+            make_index(self.index, who=f"{name}: index")
+            n_bytes = index_bytes(self.index, self.coef_.shape, self.coef_.itemsize)
+            advice = "Use index='exact' or index='product'."
+            array = Allocation("the index of the labels", (n_bytes,), 1)
+            require_memory([array], self._allowed_bytes(), name, advice)
+            index = self._search_index = ShortlistIndex(*source, self._n_threads)
+        return index
+
+    def _rows_together(self, n_listed: int, k: int) -> int:
+        """Return how many rows are ranked at a time, for a shortlist and an answer of k labels."""
+        n_labels, dim = self.coef_.shape
+        bytes_of_row = 3 * dim * self.coef_.itemsize + 100 * min(n_listed, n_labels) + 48 * k
+        n_rows = max(1, _PIECE // bytes_of_row)
+        return n_rows - n_rows % TOGETHER if n_rows > TOGETHER else n_rows
+
+    def _topk_of(
+        self, instances: CsrRows, k: int, *, n_more: int = 0, among: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k best labels and their scores, those that nothing is known about last.
+
+        A shortlist is longer by `n_more` labels; with `among`, known labels, there are no others.
+        """
+        ranking = self._ranking(with_index=True, among=among)
+        n, n_found = instances.shape[0], min(k, ranking.n_known)
+        labels = np.full((n, k), -1, np.int64)
+        scores = np.full((n, k), -np.inf, self.coef_.dtype)
+        size = self._shortlist_size(n_found, n_more)
+        n_together = self._rows_together(3 * size, n_found)
+        for first in range(0, n, n_together):
+            rows = np.arange(first, min(first + n_together, n))
+            part = instances if len(rows) == n else instances.take(rows)
+            V, part = self._embed(part), self._with_features(part)
+            listed = ranking.shortlist(part, V, size, at_least=n_found)
+            best = self._best_listed(part, V, listed, n_found, ranking, is_shortlist=True)
+            labels[rows, :n_found], scores[rows, :n_found] = best
+        if among is None:
+            n_unseen = min(k, len(self.classes_)) - n_found
+            labels[:, n_found : n_found + n_unseen] = self._unseen_labels[:n_unseen]
+        return labels, scores
+
+    def _best_listed(
+        self,
+        rows: CsrRows,
+        V: np.ndarray,
+        listed: np.ndarray,
+        k: int,
+        ranking: Ranking,
+        *,
+        is_shortlist: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k best of the labels listed for each row, -1 in places of no label.
+
+        A blank row has the most frequent labels: of all, if `listed` is a shortlist.
+        """
+        scores = self._fused(ranking.scores(rows, V, listed), listed)
+        is_blank = ranking.is_blank(rows, V)
+        shares = self._shares(V.dtype)
+        if is_blank.any() and not is_shortlist:
+            scores[is_blank] = shares[listed[is_blank]]
+        scores[listed < 0] = -np.inf
+        order = np.lexsort((listed, -scores), axis=1)[:, :k]
+        labels, scores = (np.take_along_axis(all_, order, axis=1) for all_ in (listed, scores))
+        labels[np.isneginf(scores)] = -1
+        if is_blank.any() and is_shortlist:
+            order = np.argsort(-shares, kind="stable")
+            most = order[~np.isin(order, ranking.unseen)][:k]
+            labels[is_blank], scores[is_blank] = most, shares[most]
+        return labels, scores
+
+    def _shortlist_size(self, k: int, n_more: int = 0) -> int:
+        """Return the number of labels of each kind in a shortlist for the k best."""
+        n_labels = len(self.classes_)
+        size = check_count(self.n_candidates, f"{type(self).__name__}: n_candidates") + n_more
+        return n_labels if self._is_binary else min(max(size, k), n_labels)
+
+    def _shares(self, dtype: Any) -> np.ndarray:
+        """Return the share of the instances without features that have each label."""
+        return (self._seen.of_blank() / self._seen.total).astype(dtype)
+
+    def _fused(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return fused scores of the labels listed for each instance."""
+        if self.fusion_ is None:
+            return scores.sum(axis=-1)
+        return self.fusion_(scores, self._seen.counts[labels])
+
+    def _topk_longer(
+        self, X: Any, k: int, n_more: int, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._topk_of(self._instances(X), k, n_more=n_more)
+
+    def _best_among(
+        self, X: Any, k: int, labels: np.ndarray, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._topk_of(self._instances(X), k, among=labels)
+
+    def _best_of_rows(
+        self, X: Any, k: int, allowed: AllowedLabels, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        instances, ranking = self._instances(X), self._ranking(with_index=False)
+        n = instances.shape[0]
+        labels = np.full((n, k), -1, np.int64)
+        scores = np.full((n, k), -np.inf, self.coef_.dtype)
+        for rows, size in rows_of_like_size(allowed.counts, 0, self._rows_together(1, k)):
+            if size:
+                part, listed = instances.take(rows), allowed.take(rows).table(size)
+                V, part = self._embed(part), self._with_features(part)
+                best = self._best_listed(part, V, listed, min(k, size), ranking)
+                labels[rows], scores[rows] = padded(*best, k)
+        return labels, scores
+
+    def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        return self._topk_of(self._instances(X), k)
+
+    def _all_scores(self, X: Any) -> np.ndarray:
+        instances, n_labels = self._instances(X), len(self.classes_)
+        n, dtype = instances.shape[0], self.coef_.dtype
+        advice = "Use predict_topk, which never makes them, or fit with a sparse y."
+        array = Allocation("scores of all labels", (n, n_labels), dtype.itemsize, 2)
+        require_memory([array], self._allowed_bytes(), type(self).__name__, advice)
+        ranking, scores = self._ranking(with_index=False), np.empty((n, n_labels), dtype)
+        n_together = self._rows_together(n_labels, 0)
+        for first in range(0, n, n_together):
+            rows = np.arange(first, min(first + n_together, n))
+            part, labels = instances.take(rows), np.tile(np.arange(n_labels), (len(rows), 1))
+            V, part = self._embed(part), self._with_features(part)
+            scores[rows] = self._fused(ranking.scores(part, V, labels), labels)
+            scores[rows[ranking.is_blank(part, V)]] = self._shares(dtype)
+        if self._is_binary:
+            scores = self._below_trained(scores)
+            return scores[:, 1:] - scores[:, :1]
+        return scores
+
+    def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        labels, scores = self._topk_scores(X, k)
+        return labels, scores - self.threshold_
+
+    def _all_margins(self, X: Any) -> np.ndarray:
+        return self._all_scores(X) - self.threshold_
+
+    @property
+    def _nor_known_by(self) -> str:  # type: ignore[override]
+        return "" if self._described is None else " and no known word or feature"
+
+    def _find_unseen(self) -> np.ndarray:
+        unseen = super()._find_unseen()
+        return unseen if self._described is None else unseen[~self._described[unseen]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_search_index", None)  # built again on first use
+        return state

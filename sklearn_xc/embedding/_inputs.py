@@ -1,0 +1,291 @@
+"""Instances and labels as the rows that encoders read: features, or texts with features beside."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.utils.validation import check_array
+
+from sklearn_xc._data import CsrRows, as_csr_rows
+from sklearn_xc._declared_state import Record, declares
+from sklearn_xc._distinct import hash_instances, hash_texts
+from sklearn_xc._label_features import LabelFeatures, check_features
+from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc._texts_with_features import TextsWithFeatures, as_texts, is_sequence
+
+#: Dtype of the embeddings of texts, and of the features beside them.
+DTYPE = np.dtype(np.float32)
+#: Smaller values become zeros, larger ones are refused: squares, sums of them, and products with
+#: weights stay in the range of the dtype.
+RANGES = {np.dtype(np.float32): (1e-15, 1e15), np.dtype(np.float64): (1e-100, 1e100)}
+#: How scikit-learn's vectorizers report that no word of the texts is left.
+_NO_WORD = ("empty vocabulary", "no terms remain")
+
+
+@declares(features=Record("CsrRows", optional=True, rows="rows"))
+@dataclass(frozen=True)
+class TextRows(CsrRows):
+    """Texts as rows of a single feature, which blank texts lack.
+
+    Attributes
+    ----------
+    texts : ndarray of str objects of shape (n,)
+        One that is empty, or all white space, is a row without features.
+    features : CsrRows of float32 of shape (n, n_features), or None
+        Features beside the texts, if there are any.
+    """
+
+    texts: np.ndarray
+    features: CsrRows | None = None
+
+    @classmethod
+    def of(cls, texts: np.ndarray, features: CsrRows | None = None) -> "TextRows":
+        """Return the rows of some texts."""
+        has_text = np.array([bool(text) and not text.isspace() for text in texts], bool)
+        indptr = np.append(0, np.cumsum(has_text)).astype(np.int64)
+        n_texts = int(indptr[-1])
+        zeros, ones = np.zeros(n_texts, np.int32), np.ones(n_texts, DTYPE)
+        return cls(indptr, zeros, ones, (len(texts), 1), texts, features)
+
+    def take(self, rows: np.ndarray, empty: Callable[..., np.ndarray] = np.empty) -> "TextRows":
+        """Return some of the rows."""
+        features = None if self.features is None else self.features.take(rows, empty)
+        return TextRows.of(self.texts[rows], features)
+
+    def hashes(self) -> np.ndarray:
+        """Return a hash of each row and its features, uint64 of shape (n, 2) or (n, 4)."""
+        out = hash_texts(self.texts)
+        if self.features is None:
+            return out
+        # The last column orders first: features that follow from texts change no order.
+        return np.column_stack([hash_instances(self.features), out])
+
+
+def features_beside(rows: CsrRows) -> CsrRows | None:
+    """Return the features of rows, or those beside texts; None if texts come alone."""
+    return rows.features if isinstance(rows, TextRows) else rows
+
+
+def is_described(rows: CsrRows) -> np.ndarray:
+    """Return which rows have a text or a feature, bool of shape (n,)."""
+    features = features_beside(rows)
+    has_text = np.diff(rows.indptr) > 0
+    return has_text if features is None else has_text | (np.diff(features.indptr) > 0)
+
+
+def contents(rows: CsrRows) -> tuple[np.ndarray, ...]:
+    """Return the arrays that identify rows in a checkpoint."""
+    if not isinstance(rows, TextRows):
+        return *rows.arrays, np.array(rows.shape)
+    return rows.texts, *(() if rows.features is None else contents(rows.features))
+
+
+def looks_like_texts(X: Any) -> bool:
+    """Return whether X is a sequence that begins with a str."""
+    if sp.issparse(X) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__"):
+        return False
+    return len(X) > 0 and isinstance(next(iter(X)), str)
+
+
+def text_rows(X: Any, name: str) -> TextRows:
+    """Return a sequence of texts as rows; `name` is the argument's in messages."""
+    if not is_sequence(X):
+        shape = f" of shape {tuple(X.shape)}" if hasattr(X, "shape") else ""
+        raise ValueError(
+            f"{name} must be a sequence of texts, which the encoder reads: pass texts, or "
+            f"encoder='bag' for a matrix of features. Got {type(X).__name__}{shape}."
+        )
+    texts = as_texts(X, name)
+    if not len(texts):
+        raise ValueError(f"{name} must have at least one text. Got 0 sample(s).")
+    return TextRows.of(texts)
+
+
+def rows_in_range(
+    rows: CsrRows, name: str, *, is_training: bool, dtype: np.dtype | None = None
+) -> CsrRows:
+    """Return rows without zeros, and without values that are too small to be squared.
+
+    Raises ValueError for values that are too large, and in training for a row that would lose all
+    of its values.
+    """
+    rows, dtype = rows.without_zeros(), rows.dtype if dtype is None else dtype
+    if not len(rows.data):
+        return rows.astype(dtype)
+    smallest, largest = RANGES[dtype]
+    sizes = np.abs(rows.data)
+    if sizes.max() > largest:
+        at = int(sizes.argmax())
+        row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
+        raise ValueError(
+            f"{name} must have values up to {largest:g} in {dtype}. Got {rows.data[at]:g} in "
+            f"row {row}. Scale all of them (sklearn.preprocessing.MaxAbsScaler)."
+        )
+    is_kept = sizes >= smallest
+    if is_kept.all():
+        return rows.astype(dtype)
+    data = np.where(is_kept, rows.data, 0).astype(rows.dtype)
+    kept = CsrRows(rows.indptr, rows.indices, data, rows.shape).without_zeros()
+    lost = np.flatnonzero((np.diff(kept.indptr) == 0) & (np.diff(rows.indptr) > 0))
+    if is_training and lost.size:
+        raise ValueError(
+            f"{name} must have a value of at least {smallest:g} in {dtype} in each row that "
+            f"is not empty. Got {rows.data[rows.indptr[lost[0]]]:g} in row {lost[0]}. Scale all "
+            "values (sklearn.preprocessing.MaxAbsScaler)."
+        )
+    return kept.astype(dtype)
+
+
+def label_rows(
+    label_features: Any, n_labels: int, n_features: int, dtype: Any, estimator: str
+) -> CsrRows | None:
+    """Return the features of labels for an encoder that reads features; None if there are none.
+
+    Raises TypeError or ValueError for anything but finite features of the number that X has.
+    """
+    if label_features is None:
+        return None
+    name = f"{estimator}: label_features"
+    given = _of_all_labels(label_features, n_labels, name)
+    features = given.features
+    if given.is_text or isinstance(features, TextsWithFeatures):
+        raise ValueError(
+            f"{name} must be features, as the encoder reads features. Got texts: pass "
+            "vectorizer.transform(texts), by the vectorizer that made X, or an encoder that reads "
+            "texts."
+        )
+    if getattr(getattr(features, "dtype", None), "kind", "") == "c":
+        raise ValueError(f"{name}: Complex data not supported. Got dtype {features.dtype}.")
+    try:
+        matrix = check_array(
+            features, accept_sparse="csr", dtype=dtype, input_name="label_features"
+        )
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{name}: {error}") from error
+    if matrix.shape[1] != n_features:
+        raise ValueError(
+            f"{name} must have the {n_features} features of X. Got {matrix.shape[1]}: vectorize "
+            "label texts with the vectorizer that made X."
+        )
+    return rows_in_range(as_csr_rows(matrix), name, is_training=True)
+
+
+def label_texts(
+    label_features: Any, n_labels: int, n_features: int | None, estimator: str
+) -> TextRows:
+    """Return the texts of labels, with features if X has `n_features` beside its texts.
+
+    Raises TypeError or ValueError for anything but texts in the form of X.
+    """
+    name = f"{estimator}: label_features"
+    needed = f"{name} must be a text for each label, which the encoder reads."
+    if label_features is None:
+        raise ValueError(f"{needed} Got None.")
+    given = _of_all_labels(label_features, n_labels, name)
+    features = given.features
+    if isinstance(features, TextsWithFeatures):
+        if n_features is None:
+            raise ValueError(
+                f"{name} must be texts alone, as X is. Got TextsWithFeatures: pass X as "
+                "TextsWithFeatures, too, or the texts of the labels alone."
+            )
+        rows = label_rows(features.features, n_labels, n_features, DTYPE, estimator)
+        return TextRows.of(text_rows(features.texts, name).texts, rows)
+    if not given.is_text:
+        raise ValueError(f"{needed} Got a matrix: encoder='bag' reads features.")
+    if n_features is not None:
+        raise ValueError(
+            f"{name} must have features, as X has beside its texts. Got texts alone: pass "
+            "TextsWithFeatures(label_texts, label_rows)."
+        )
+    return text_rows(features, name)
+
+
+def as_label_features(label_features: Any, name: str) -> LabelFeatures:
+    """Return label features in their holder, checked again: they may have changed since."""
+    is_holder = isinstance(label_features, LabelFeatures)
+    check_features(label_features.features if is_holder else label_features, name)
+    return label_features if is_holder else LabelFeatures(label_features)
+
+
+def _of_all_labels(label_features: Any, n_labels: int, name: str) -> LabelFeatures:
+    """Return label features, which must be of as many labels as y."""
+    given = as_label_features(label_features, name)
+    if given.n_labels == n_labels:
+        return given
+    advice = (
+        "If y is a part in which classes are missing, pass LabelFeatures(features, classes=...), "
+        "which says whose each row is."
+        if isinstance(label_features, LabelFeatures)
+        else "Cross-validation slices a bare matrix or list with as many rows as X: if that "
+        "happened here, pass sklearn_xc.LabelFeatures(label_features), which it leaves whole."
+    )
+    raise ValueError(
+        f"{name} must have a row for each of the {n_labels} labels of y. Got {given.n_labels} "
+        f"rows. {advice}"
+    )
+
+
+def fitted_vectorizer(parameter: Any, texts: np.ndarray, estimator: str) -> Any | None:
+    """Return a clone of the vectorizer fitted to texts; None if no word of them is left.
+
+    Each distinct text counts once, in alphabetical order: weights, repeated and moved rows change
+    nothing.
+    """
+    if parameter is None:
+        return None
+    default = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+    vectorizer = default if isinstance(parameter, str) else clone(parameter)
+    distinct = np.array(sorted(set(texts)), object)
+    try:
+        vectorizer.fit(distinct.tolist(), None)
+    except ValueError as error:
+        if any(message in str(error) for message in _NO_WORD):
+            return None
+        raise
+    has_none = vectorized_rows(vectorizer, distinct[:1], estimator).shape[1] == 0
+    return None if has_none else vectorizer
+
+
+def vectorized_rows(
+    vectorizer: Any, texts: np.ndarray, estimator: str, n_features: int | None = None
+) -> CsrRows:
+    """Return the features that a fitted vectorizer makes of texts, float32.
+
+    Raises ValueError unless they are a sparse matrix of finite real numbers of the right shape.
+    """
+    name = f"{estimator}: vectorizer {type(vectorizer).__name__}"
+    made = vectorizer.transform(texts.tolist())
+    if not sp.issparse(made):
+        shape = f" of shape {tuple(made.shape)}" if hasattr(made, "shape") else ""
+        raise ValueError(
+            f"{name} must make a sparse matrix, with a row for each text. Got "
+            f"{type(made).__name__}{shape}."
+        )
+    check_sparse(made, name)
+    n, d = made.shape
+    if n != len(texts) or d >= 2**31 - 1 or n_features not in (None, d):
+        features = "less than 2**31 - 1" if n_features is None else f"{n_features}"
+        raise ValueError(
+            f"{name} must make {len(texts)} rows of {len(texts)} texts, of {features} features. "
+            f"Got shape {tuple(made.shape)}."
+        )
+    if made.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must make real numbers. Got dtype {made.dtype}.")
+    if made.dtype.kind != "f":
+        made = made.astype(np.float64)
+    rows = as_csr_rows(sp.csr_array(made))
+    if not np.isfinite(rows.data).all():
+        raise ValueError(f"{name} must make finite numbers. Got NaN or infinity.")
+    return rows_in_range(rows, name, is_training=False, dtype=DTYPE)
+
+
+def is_vectorizer(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
+    """Return whether this can be the vectorizer of a saved model; see `Tested`."""
+    words = getattr(vectorizer, "vocabulary_", None)
+    has_words = not isinstance(words, dict) or require("features", len(words))
+    return has_words and hasattr(vectorizer, "transform")
