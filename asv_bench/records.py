@@ -128,11 +128,13 @@ def rows_of(record: dict[str, Any]) -> list[list[float]]:
     return [
         [
             number
-            for value in row.values() if value is not None
+            for value in row.values()
+            if value is not None
             for number in (_numbers_of_text(value) if isinstance(value, str) else [value])
         ]
-        for table in record["tables"] for row in table["rows"]
-    ]  # fmt: skip
+        for table in record["tables"]
+        for row in table["rows"]
+    ]
 
 
 def _numbers_of_text(text: str) -> list[float]:

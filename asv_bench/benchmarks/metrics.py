@@ -10,11 +10,19 @@ from ._common import small_data
 
 N_SAMPLES, N_LABELS = 100_000, 10_000
 AT_K = (
-    "precision_at_k", "recall_at_k", "ndcg_at_k", "psp_at_k", "psndcg_at_k", "coverage_at_k",
+    "precision_at_k",
+    "recall_at_k",
+    "ndcg_at_k",
+    "psp_at_k",
+    "psndcg_at_k",
+    "coverage_at_k",
+    "macro_precision_at_k",
+    "macro_recall_at_k",
     "macro_f1_at_k",
-)  # fmt: skip
-OF_SETS = ("hierarchical_f1",)
-OF_PROBABILITIES = ("expected_calibration_error",)
+    "hierarchical_f1_at_k",
+)
+OF_SETS = ("micro_f1", "macro_f1", "instance_f1", "hierarchical_f1")
+OF_PROBABILITIES = ("brier_score", "expected_calibration_error", "calibration_by_frequency")
 
 
 def indicator(labels, values=1):

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 
 from sklearn_xc import OvALinearXC
-from sklearn_xc.weights.by_feature import arrange_by_feature
 
 from ._common import made_data, tate_data
 
@@ -38,20 +37,6 @@ class Prediction:
     def time_decision_function(self, models, name, n_rows, n_jobs):
         """The 100 best labels of each row, as a sparse array."""
         self.clf.decision_function(self.X)
-
-
-class FirstPrediction:
-    """A fitted or unpickled model arranges its weights by feature when it first predicts."""
-
-    params = ("made", "tate")
-    param_names = ("data",)
-
-    def setup(self, models, name):
-        self.coef = models[name][0].coef_
-        arrange_by_feature(self.coef)
-
-    def time_arrange_by_feature(self, models, name):
-        arrange_by_feature(self.coef)
 
 
 class Quality:

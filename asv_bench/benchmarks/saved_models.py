@@ -15,7 +15,14 @@ from ._common import small_data
 def setup_cache():
     X, Y = small_data()
     ova = OvALinearXC().fit(X, Y)
-    return X, Y, {"arrays": ova, "compact": ova.compact()}
+    return (
+        X,
+        Y,
+        {
+            "arrays": ova,
+            "compact": ova.compact(),
+        },
+    )
 
 
 setup_cache.timeout = 900  # with an empty compiler cache

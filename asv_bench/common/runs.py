@@ -1,54 +1,36 @@
-"""Long experiments: rows that a stopped run goes on from, and tasks in processes of their own."""
+"""Long experiments: kept rows that a stopped run continues from, tasks in their own processes."""
 
+import importlib
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import sklearn_xc
 
-#: Where `asv_bench` is importable.
 CHECKOUT = Path(__file__).resolve().parents[2]
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class RowLog:
-    """The rows measured so far, a JSON line each.
-
-    Parameters
-    ----------
-    path : Path or None
-        The file; None keeps nothing beyond this process. Reading alone does not change it: another
-        process may be writing.
-
-    Raises
-    ------
-    ValueError
-        If a line is not what this experiment writes.
-    """
+    """The rows measured so far, a JSON line each, in a file unless `path` is None."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
         text = path.read_text(encoding="utf-8") if path is not None and path.is_file() else ""
-        whole = text[: text.rfind("\n") + 1]
-        #: What the file is to hold before the next line: the last one was cut off.
-        self._mended = whole if whole != text else None
-        for number, line in enumerate(whole.splitlines(), start=1):
-            try:
-                entry = json.loads(line)
-                self._rows.append((entry["task"], entry["row"]))
-            except (ValueError, KeyError, TypeError):
-                raise ValueError(
-                    f"{path}, line {number}: expected an object with task and row. Got "
-                    f"{line[:60]!r}."
-                ) from None
+        whole = text[: text.rfind("\n") + 1]  # a killed run may have cut the last line off
+        self._repaired = whole if whole != text else None
+        for line in whole.splitlines():
+            entry = json.loads(line)
+            self._rows.append((entry["task"], entry["row"]))
 
     def find(self, task: dict[str, Any], *, with_errors: bool = False) -> dict[str, Any] | None:
-        """Return the last row of a task, or None; those of failed runs only if asked for."""
+        """Return the last row of a task, or None; those of failed runs only `with_errors`."""
         for known, row in reversed(self._rows):
             if known == task and (with_errors or "error" not in row):
                 return row
@@ -57,92 +39,73 @@ class RowLog:
     def add(self, task: dict[str, Any], row: dict[str, Any]) -> None:
         """Keep a row."""
         self._rows.append((task, row))
-        if self._path is not None:
-            if self._mended is not None:
-                self._path.write_text(self._mended, encoding="utf-8")
-                self._mended = None
+        if self._path is None:
+            return
+        if self._repaired is not None:
+            self._path.write_text(self._repaired, encoding="utf-8")
+            self._repaired = None
+        with self._path.open("a", encoding="utf-8") as file:
             entry = {"task": task, "row": row, "version": sklearn_xc.__version__}
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry) + "\n")
+            file.write(json.dumps(entry) + "\n")
 
 
-def run_worker(
-    task: dict[str, Any],
-    work: Path,
-    environment: dict[str, str],
-    timeout: float,
-    module: str = "asv_bench.peers.worker",
+def in_process(
+    function: str, task: Any, *, timeout: float = 3600.0, n_threads: int = 1
 ) -> dict[str, Any]:
-    """Run the worker on a task and return what it wrote.
+    """Return what a function makes of a task in a fresh process.
 
     Parameters
     ----------
-    task : dict
-        What the worker asks for, see :func:`asv_bench.peers.worker.run`.
-    work : Path
-        An empty folder for the files between the processes.
-    environment : dict
-        Variables of the new process.
-    timeout : float
-        Seconds after which the process, and those that it has started, are ended.
-    module : str, default="asv_bench.peers.worker"
-        The worker: takes the paths of the task and of the result, for :func:`answer_task`.
+    function : str
+        As "module:name"; takes the task and returns a dict.
+    task : object
+        The argument of the function, in JSON.
+    timeout : float, default=3600
+        Seconds after which the process and its children are killed.
+    n_threads : int, default=1
+        Threads of BLAS and OpenMP.
 
     Returns
     -------
     dict
-        The result, or ``{"error": ...}`` where there is none.
+        The result, or ``{"error": ...}``.
     """
-    (work / "task.json").write_text(json.dumps(task))
-    command = [sys.executable, "-m", module]
-    with (work / "log.txt").open("w+", encoding="utf-8", errors="replace") as log:
+    environment = dict(os.environ) | dict.fromkeys(_THREADS, str(n_threads))
+    with TemporaryDirectory() as folder, Path(folder, "log.txt").open("w") as log:
+        Path(folder, "task.json").write_text(json.dumps([function, task]))
         process = subprocess.Popen(
-            [*command, str(work / "task.json"), str(work / "result.json")],
-            stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment,
-            start_new_session=True, cwd=CHECKOUT,
-        )  # fmt: skip
+            [sys.executable, "-m", "asv_bench.common.runs", folder],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,
+            cwd=CHECKOUT,
+        )
         try:
             status = process.wait(timeout)
         except subprocess.TimeoutExpired:
             return {"error": f"timed out after {timeout:,g} s"}
         finally:
-            _end(process)
-    if (work / "result.json").is_file():
-        return json.loads((work / "result.json").read_text())
-    lines = (work / "log.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return {"error": f"ended with status {status}: {(lines or ['it printed nothing'])[-1]}"}
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if Path(folder, "result.json").is_file():
+            return json.loads(Path(folder, "result.json").read_text())
+        lines = Path(folder, "log.txt").read_text(errors="replace").strip().splitlines()
+        return {"error": f"exit status {status}: {(lines or ['no output'])[-1]}"}
 
 
-def answer_task(
-    run: Callable[[dict[str, Any]], dict[str, Any]], task_path: str, result_path: str
-) -> None:
-    """Run a task that :func:`run_worker` has written, and write the result: what a worker does.
-
-    Parameters
-    ----------
-    run : callable
-        Takes the task and returns the result.
-    task_path, result_path : str
-        JSON files.
-    """
-    task = json.loads(Path(task_path).read_text())
-    Path(result_path).write_text(json.dumps(row_or_error(run, task)))
-
-
-def row_or_error(run: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-    """Return what a call returns, or a row ``{"error": ...}`` that says why it failed."""
+def row_or_error(function: Any, *arguments: Any) -> dict[str, Any]:
+    """Return the result of a call, or ``{"error": ...}``."""
     try:
-        return run(*arguments)
+        return function(*arguments)
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
 
 
-def _end(process: subprocess.Popen) -> None:
-    """End a process, if it still runs, with all that it has started."""
-    if process.poll() is not None:
-        return
-    if hasattr(os, "killpg"):
-        os.killpg(process.pid, signal.SIGKILL)  # it leads a group of its own
-    else:
-        process.kill()
-    process.wait()
+if __name__ == "__main__":
+    _function, _task = json.loads(Path(sys.argv[1], "task.json").read_text())
+    _module, _, _name = _function.partition(":")
+    _found = row_or_error(getattr(importlib.import_module(_module), _name), _task)
+    Path(sys.argv[1], "result.json").write_text(json.dumps(_found))

@@ -1,158 +1,102 @@
-"""Every estimator with its defaults and a few other settings, on every set at three sizes.
+"""Every estimator's default beside other settings and peers: P@k, PSP@k, CPU seconds, memory.
+
+    python -m asv_bench defaults --data DIR --sets bibtex tate --sizes 1/16 1/4 --no-grid
 
 For each set and size: P@1 of the default, of the best setting of the grid, and of the one that the
-other sets would choose, by their mean distance from the best of theirs. The best one is chosen by
-the very test rows that it is scored on, the other by none of them: it says what another default
-would give on a set that it was not made for. Sets of the same documents have no say.
+other sets would choose, by their mean distance from the best of theirs. The best one is chosen on
+the very test rows that it is scored on, the other on none of them; sets of the same documents do
+not count.
 
 Each default runs in a process of its own, the other settings of an estimator one after another in
 another one, on one thread. With --out rows are kept in defaults.jsonl as they come: a stopped run
-goes on from there, and measures again what failed. Those of docs/choosing.md are in records.jsonl.
-
-``--sets debian_tags debian_depends debian_maintainers --no-grid`` takes sets on which nothing was
-chosen; see ``asv_bench.common.debian`` for the file that they need.
+continues from there, and measures again what failed. Those of docs/choosing.md are in
+records.jsonl.
 """
 
 import argparse
-import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from asv_bench.common.report import Column, Report
-from asv_bench.common.runs import RowLog, run_worker
-from asv_bench.common.sized_sets import (
+from asv_bench.common.measure import scores_of
+from asv_bench.common.report import Report
+from asv_bench.common.runs import RowLog, in_process, row_or_error
+from asv_bench.common.sets import (
     CLASS_SETS,
     LABEL_SETS,
-    NEW_SETS,
+    SETS,
     SIZES,
+    cache_folder,
     documents_of,
-    load_sized_set,
+    load,
+    seen_labels,
     sizes_of,
 )
 from asv_bench.defaults.entries import ENTRIES, named
-from asv_bench.defaults.figure import draw_front
 
-ALL_SETS = (*LABEL_SETS, *CLASS_SETS)
+#: Measured unless --entries and --sets name others.
+_DEFAULT_ENTRIES = tuple(key for key in ENTRIES if key not in ("ova-c1", "text", "pecos"))
+_DEFAULT_SETS = (*LABEL_SETS, *CLASS_SETS)
 #: Shorter fits say nothing on how time grows.
 LEAST_CPU_S = 0.8
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-#: A default is near the best within so many points of P@1.
+#: Points of P@1 within which a default is near the best.
 NEAR = 1.0
-
-_RESULTS = [
-    Column("set", "set"), Column("size", "size"), Column("title", "estimator"),
-    *(Column(f"{m}@{k}", f"{m}@{k}", ".1f") for m in ("P", "PSP") for k in (1, 3, 5)),
-    Column("train_cpu_s", "CPU s", ",.1f"), Column("predict_ms_per_row", "ms/row", ".3f"),
-    Column("peak_mb", "peak MB", ",.0f"), Column("front", "front"), Column("note", "note"),
-]  # fmt: skip
-_DISTANCES = [
-    Column("title", "estimator"), Column("set", "set"), Column("size", "size"),
-    Column("default", "default", ".1f"), Column("best", "best", ".1f"),
-    Column("setting", "of"), Column("distance", "away", ".1f"),
-    Column("chosen", "chosen by other sets"), Column("of_chosen", "of it", ".1f"),
-]  # fmt: skip
-_SUMMARY = [
-    Column("title", "estimator"), Column("pairs", "pairs", "d"), Column("near", "within 1.0", "d"),
-    Column("share", "share", ".0%"), Column("largest", "farthest", ".1f"),
-    Column("mean", "mean", ".2f"), Column("mean_chosen", "mean, chosen by others", ".2f"),
-    Column("cpu_s", "CPU s in all", ",.0f"),
-]  # fmt: skip
-
-_GROWTH = [
-    Column("title", "estimator"), Column("pairs", "pairs", "d"), Column("labels", "labels", ".1f"),
-    Column("least", "CPU time, least", ".1f"), Column("median", "median", ".1f"),
-    Column("most", "most", ".1f"),
-]  # fmt: skip
+_TEST_ROWS = 10_000
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the experiment to a command line."""
-    parser.add_argument("--sets", nargs="+", choices=(*ALL_SETS, *NEW_SETS), default=ALL_SETS)
-    parser.add_argument("--sizes", nargs="+", choices=tuple(SIZES), default=tuple(SIZES))
-    parser.add_argument("--entries", nargs="+", choices=tuple(ENTRIES), default=tuple(ENTRIES))
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=_DEFAULT_SETS)
+    parser.add_argument("--sizes", nargs="+", choices=tuple(SIZES), help="(all of a small set)")
+    parser.add_argument(
+        "--entries", nargs="+", choices=tuple(ENTRIES), default=_DEFAULT_ENTRIES, help="systems"
+    )
     parser.add_argument("--no-grid", action="store_true", help="the defaults alone")
-    parser.add_argument("--cache", type=Path, metavar="DIR", help="folder for the sets as matrices")
+    parser.add_argument("--jobs", type=int, default=1, help="threads of the training (1)")
     parser.add_argument("--timeout", type=float, default=3600, metavar="S", help="a fit (3,600)")
     parser.add_argument("--only-report", action="store_true", help="measure nothing more")
 
 
-def main(
-    data: Any = None,
-    *,
-    sets: Sequence[str] = ALL_SETS,
-    sizes: Sequence[str] = tuple(SIZES),
-    entries: Sequence[str] = tuple(ENTRIES),
-    no_grid: bool = False,
-    cache: Any = None,
-    timeout: float = 3600.0,
-    only_report: bool = False,
-    report: Report | None = None,
-) -> list[dict[str, Any]]:
-    """Measure all settings, and report how the defaults do.
-
-    Parameters
-    ----------
-    data : path-like or None
-        Folder of the data sets.
-    sets, sizes, entries : sequence of str
-        What to measure.
-    no_grid : bool, default=False
-        Whether to leave out all settings but the defaults.
-    cache : path-like, default=None
-        Folder for the sets as matrices; None takes a temporary one.
-    timeout : float, default=3600
-        Seconds that a fit may take.
-    only_report : bool, default=False
-        Whether to report what was measured before, and measure nothing more.
-    report : Report, default=None
-        Where to show the results; None prints them.
-
-    Returns
-    -------
-    list of dict
-        One row for each set, size, estimator and setting.
-    """
-    report = report or Report("defaults")
+def main(options: argparse.Namespace, report: Report) -> list[dict[str, Any]]:
+    """Measure all settings, report on the defaults, and return a row for each setting."""
     log = RowLog(None if report.out is None else report.out / "defaults.jsonl")
+    tasks = plan(options.sets, options.sizes, options.entries, options.no_grid)
+    if options.jobs != 1:
+        tasks = [task | {"n_jobs": options.jobs} for task in tasks]
     with TemporaryDirectory() as scratch:
-        folder = Path(scratch if cache is None else cache)
-        tasks = plan(sets, sizes, entries, no_grid)
+        cache = Path(options.cache or scratch)
         missing = [task for task in tasks if log.find(task) is None]
-        for together in [] if only_report else in_one_process(missing):
-            for task, row in zip(together, _measure(together, data, folder, timeout), strict=True):
+        for together in [] if options.only_report else in_one_process(missing):
+            rows = _measure(together, options.data, cache, options.timeout)
+            for task, row in zip(together, rows, strict=True):
                 log.add(task, row)
                 print(_progress(task, row), file=sys.stderr, flush=True)
     found = [(task, log.find(task, with_errors=True)) for task in tasks]
     rows = [
-        {"title": ENTRIES[task["entry"]].title, "setting": named(task["parameters"]),
-         "note": row.get("error"), **task, **row}
-        for task, row in found if row is not None
-    ]  # fmt: skip
+        {"title": ENTRIES[task["entry"]].title, "setting": named(task["parameters"]), **task, **row}
+        for task, row in found
+        if row is not None
+    ]
     _show(report, rows)
     return rows
 
 
 def plan(
-    sets: Iterable[str], sizes: Sequence[str], entries: Iterable[str], no_grid: bool
+    sets: Iterable[str], sizes: Iterable[str] | None, entries: Iterable[str], no_grid: bool
 ) -> list[dict[str, Any]]:
-    """Return what to measure: small sizes first, defaults before other settings."""
-    tasks = []
-    for size in sorted(sizes, key=lambda size: SIZES[size]):
-        for name in sets:
-            if size not in sizes_of(name):
-                continue
-            for entry in entries:
-                settings = () if no_grid else ENTRIES[entry].settings
-                tasks += [
-                    {"set": name, "size": size, "entry": entry, "parameters": dict(parameters)}
-                    for parameters in ({}, *settings)
-                ]
+    """Return the tasks: small sizes first, defaults before other settings."""
+    tasks = [
+        {"set": name, "size": size, "entry": entry, "parameters": dict(parameters)}
+        for name in sets
+        for size in sizes or sizes_of(name)
+        for entry in entries
+        for parameters in ({}, *(() if no_grid else ENTRIES[entry].settings))
+    ]
     return sorted(tasks, key=lambda task: (SIZES[task["size"]], bool(task["parameters"])))
 
 
@@ -172,21 +116,61 @@ def _measure(
     Where their process ends without rows, each is measured alone: one may have taken all the time
     or memory.
     """
-    first = tasks[0]
-    sized = load_sized_set(first["set"], first["size"], data, cache=cache)
-    largest = ENTRIES[first["entry"]].largest
-    if sized.X_train.shape[0] > largest:
-        return [{"error": f"not measured on more than {largest:,} rows"}] * len(tasks)
-    environment = dict(os.environ) | dict.fromkeys(_THREADS, "1")
-    together = first | {"parameters": [task["parameters"] for task in tasks]}
-    with TemporaryDirectory() as work:
-        full, limit = together | {"cache": str(cache.resolve())}, timeout * len(tasks)
-        found = run_worker(full, Path(work), environment, limit, "asv_bench.defaults.worker")
+    first, n = tasks[0], len(tasks)
+    if not cache_folder(first["set"], first["size"], cache).is_dir():
+        load(first["set"], data, first["size"], cache=cache)
+    full = first | {
+        "parameters": [task["parameters"] for task in tasks],
+        "cache": str(cache.resolve()),
+    }
+    function = "asv_bench.defaults.defaults:measure"
+    found = in_process(function, full, timeout=timeout * n, n_threads=first.get("n_jobs", 1))
     if "rows" in found:
         return found["rows"]
-    if len(tasks) == 1:
+    if n == 1:
         return [found]
     return [row for task in tasks for row in _measure([task], data, cache, timeout)]
+
+
+def measure(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``rows``, one for each of the parameters of a task, in this process."""
+    sized = load(task["set"], None, task["size"], cache=task["cache"])
+    n_jobs = task.get("n_jobs", 1)
+    return {
+        "rows": [
+            row_or_error(measure_entry, sized, task["entry"], parameters, n_jobs)
+            for parameters in task["parameters"]
+        ]
+    }
+
+
+def measure_entry(
+    sized: Any, key: str, parameters: Mapping[str, Any], n_jobs: int = 1
+) -> dict[str, Any]:
+    """Return the row of a system with some parameters: scores, seconds, memory."""
+    entry, n_rows = ENTRIES[key], sized.X_train.shape[0]
+    if n_rows > entry.largest:
+        return {"error": f"not measured on more than {entry.largest:,} rows"}
+    seen = seen_labels(sized.Y_train)
+    X_test, Y_test = sized.X_test[:_TEST_ROWS], sized.Y_test[:_TEST_ROWS]
+    known = sized._replace(
+        Y_train=sized.Y_train[:, seen],
+        X_test=X_test,
+        Y_test=Y_test[:, seen],
+        Z=None if sized.Z is None else sized.Z[seen],
+        texts=sized.texts and (sized.texts[0], sized.texts[1][:_TEST_ROWS], sized.texts[2]),
+    )
+    outcome = entry.run(key, known, parameters, n_jobs)
+    usage, topk = outcome.usage, np.where(outcome.topk >= 0, seen[outcome.topk], -1)
+    return scores_of(topk, sized.Y_train, Y_test) | {
+        "train_cpu_s": usage.cpu_s,
+        "train_wall_s": usage.wall_s,
+        "peak_mb": usage.peak_bytes and usage.peak_bytes / 1e6,
+        "predict_ms_per_row": outcome.ms_per_row,
+        "model_mb": outcome.model_bytes and outcome.model_bytes / 1e6,
+        "n_train": n_rows,
+        "n_labels": len(seen),
+    }
 
 
 def _progress(task: dict[str, Any], row: dict[str, Any]) -> str:
@@ -197,115 +181,74 @@ def _progress(task: dict[str, Any], row: dict[str, Any]) -> str:
 
 
 def _show(report: Report, rows: list[dict[str, Any]]) -> None:
-    defaults = [row for row in rows if not row["parameters"]]
-    mark_front(defaults)
-    report.table("Defaults, test rows, in %", defaults, _RESULTS)
+    shown = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
+    defaults = [row for row in rows if row["setting"] == "default"]
+    report.table(
+        "Defaults, test rows, in %",
+        [
+            {"set": row["set"], "size": row["size"], "estimator": row["title"]}
+            | {score: row.get(score) for score in shown}
+            | {"CPU s": row.get("train_cpu_s"), "ms/row": row.get("predict_ms_per_row")}
+            | {"peak MB": row.get("peak_mb"), "model MB": row.get("model_mb")}
+            | {"note": row.get("error")}
+            for row in defaults
+        ],
+    )
     for size in dict.fromkeys(row["size"] for row in defaults):
         of_size = [row for row in defaults if row["size"] == size]
-        title = f"P@1 in % / CPU seconds of training, {size} of the training rows"
-        report.table(title, *side_by_side(of_size))
+        title = f"P@1 / PSP@1 in %, CPU seconds of training, {size} of the training rows"
+        report.table(title, side_by_side(of_size))
     growth = of_four_times_the_rows(defaults)
     if growth:
-        report.table("Four times as many training rows: how many times as much", growth, _GROWTH)
-    report.table("Stacks and their members, P@1 / PSP@1 in %", *of_stacks(rows))
+        report.table("Four times as many training rows: how many times as much", growth)
+    if len(defaults) < len(rows):
+        report.table("P@1 in % by setting", by_setting(rows))
     distances = compare(rows)
     if distances:
-        report.table("The default beside the best of its grid, P@1 in %", distances, _DISTANCES)
-        report.table("In all", summarise(distances, rows), _SUMMARY)
-    if report.out is not None and any("P@1" in row for row in defaults):
-        report.figure(draw_front(defaults), "defaults")
+        report.table("The default beside the best of its grid, P@1 in %", distances)
+        report.table("In all", summarise(distances))
 
 
-def mark_front(rows: list[dict[str, Any]]) -> None:
-    """Write "yes" to ``front`` where no other row of the set and size is better and as cheap."""
-    groups = defaultdict(list)
-    for row in rows:
-        if row.get("train_cpu_s") is not None:
-            groups[row["set"], row["size"]].append(row)
-    for group in groups.values():
-        for row in group:
-            beaten = any(
-                other["P@1"] >= row["P@1"]
-                and other["train_cpu_s"] <= row["train_cpu_s"]
-                and (other["P@1"], other["train_cpu_s"]) != (row["P@1"], row["train_cpu_s"])
-                for other in group
-            )
-            row["front"] = "" if beaten else "yes"
-
-
-def side_by_side(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Column]]:
-    """Return a row for each set with P@1 and CPU seconds of all estimators, and the columns.
-
-    Parameters
-    ----------
-    rows : list of dict
-        Of the defaults at one size. The highest P@1 of a set stands in bold, as it is written.
-    """
+def side_by_side(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each set, with a column for each estimator; the highest P@1 is in bold."""
     of_sets = defaultdict(list)
     for row in rows:
         if row.get("P@1") is not None:
             of_sets[row["set"]].append((row, format(row["P@1"], ".1f")))
     wide = []
-    for of_set in of_sets.values():
+    for name, of_set in of_sets.items():
         best = max(float(p1) for _, p1 in of_set)
-        shown = {key: of_set[0][0].get(key) for key in ("set", "n_train", "n_labels")}
+        first = of_set[0][0]
+        shown = {"set": name, "instances": first["n_train"], "labels": first["n_labels"]}
         for row, p1 in of_set:
             bold = "**" * (float(p1) == best)
-            shown[row["title"]] = f"{bold}{p1}{bold} / {row['train_cpu_s']:,.1f}"
+            shown[row["title"]] = (
+                f"{bold}{p1}{bold} / {row['PSP@1']:.1f}, {row['train_cpu_s']:,.1f}"
+            )
         wide.append(shown)
-    titles = dict.fromkeys(row["title"] for row in rows)
-    columns = [Column("set", "set"), Column("n_train", "instances", ",d")]
-    columns += [Column("n_labels", "labels", ",d"), *(Column(title, title) for title in titles)]
-    return wide, columns
+    return wide
 
 
-def of_stacks(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Column]]:
-    """Return P@1 and PSP@1 of stacks with both objectives beside their members, and the columns.
-
-    Parameters
-    ----------
-    rows : list of dict
-        Of all settings; a set and size is shown if it has a stack.
-    """
-    of = {(row["set"], row["size"], row["entry"], row["setting"]): row for row in rows}
-    shown = dict.fromkeys(
-        (row["set"], row["size"], row["n_train"])
-        for row in rows if "+" in row["entry"] and "P@1" in row
-    )  # fmt: skip
-    columns = {"set": "set", "size": "size", "n_train": "rows"}
-    wide: list[dict[str, Any]] = [
-        dict(zip(columns, of_set, strict=True)) for of_set in shown
-    ]  # fmt: skip
-    for entry in ("ova", "ngame", "ova+ngame", "implicit", "ova+implicit"):
-        for setting in ("default", "objective='propensity'")[: 1 + ("+" in entry)]:
-            key = f"{entry}, {setting}"
-            columns[key] = ENTRIES[entry].title + ", propensity" * (setting != "default")
-            for of_set in wide:
-                row = of.get((of_set["set"], of_set["size"], entry, setting), {})
-                if "P@1" in row:
-                    of_set[key] = f"{row['P@1']:.1f} / {row['PSP@1']:.1f}"
-    return wide, [Column(k, head, ",d" * (k == "n_train")) for k, head in columns.items()]
+def by_setting(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each estimator, set and size, with P@1 of every setting."""
+    wide: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for row in rows:
+        first = {"estimator": row["title"], "set": row["set"], "size": row["size"]}
+        wide.setdefault(tuple(first.values()), first)[row["setting"]] = row.get("P@1")
+    return list(wide.values())
 
 
 def of_four_times_the_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return for each estimator how many times as long a fit takes with four times as many rows.
+    """Return for each estimator the ratio of CPU seconds, a set at a size to four times that size.
 
-    Parameters
-    ----------
-    rows : list of dict
-        Of the defaults. A pair is a set at a size and at four times that size, where the smaller
-        fit took `LEAST_CPU_S` or more.
-
-    Returns
-    -------
-    list of dict
-        The number of ``pairs``, the ``least``, ``median`` and ``most`` of the ratios of CPU time,
-        and the median ratio of ``labels``, of which more rows have more.
+    Pairs whose smaller fit took less than `LEAST_CPU_S` do not count. "times the labels" is the
+    median ratio of the numbers of labels, of which more rows have more.
     """
     of = {
         (row["title"], row["set"], SIZES[row["size"]]): row
-        for row in rows if row.get("train_cpu_s") is not None
-    }  # fmt: skip
+        for row in rows
+        if row.get("train_cpu_s") is not None
+    }
     ratios = defaultdict(list)
     for (title, name, share), row in of.items():
         larger = of.get((title, name, 4 * share))
@@ -313,27 +256,24 @@ def of_four_times_the_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             ratios[title].append([larger[k] / row[k] for k in ("train_cpu_s", "n_labels")])
     return [
         {
-            "title": title, "pairs": len(found), "labels": float(np.median(labels)),
-            "least": min(times), "median": float(np.median(times)), "most": max(times),
+            "estimator": title,
+            "pairs": len(times),
+            "times the labels": float(np.median(labels)),
+            "times the CPU time": float(np.median(times)),
+            "least": min(times),
+            "most": max(times),
         }
         for title, found in ratios.items()
         for times, labels in [zip(*found, strict=True)]
-    ]  # fmt: skip
+    ]
 
 
 def compare(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return for each estimator, set and size how far its default is from its best setting.
 
-    Settings that change what is aimed at, as `objective`, are no rivals. A set and size counts once
-    all rivals were tried, and one of them came to an end.
-
-    Returns
-    -------
-    list of dict
-        With P@1 of the ``default``, of the ``best``, whose name is ``setting``, and of the one with
-        the smallest mean distance from the best on all sets of other documents (``of_chosen``,
-        ``chosen``; None where there is none, or none that did not fail here); and ``distance``, by
-        which the default is behind the best.
+    Settings of another `objective` are no rivals. A set and size counts once all rivals were tried
+    and one of them succeeded. "chosen by other sets" is the setting with the smallest mean distance
+    from the best on all sets of other documents.
     """
     found = []
     for entry, pairs in _compared(rows).items():
@@ -344,12 +284,17 @@ def compare(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             chosen = _chosen(pairs, name)
             found.append(
                 {
-                    "title": ENTRIES[entry].title, "entry": entry, "set": name, "size": size,
-                    "default": scores["default"], "best": scores[best], "setting": best,
-                    "distance": scores[best] - scores["default"],
-                    "chosen": chosen, "of_chosen": None if chosen is None else scores.get(chosen),
+                    "estimator": ENTRIES[entry].title,
+                    "set": name,
+                    "size": size,
+                    "default": scores["default"],
+                    "best": scores[best],
+                    "of": best,
+                    "away": scores[best] - scores["default"],
+                    "chosen by other sets": chosen,
+                    "of it": None if chosen is None else scores.get(chosen),
                 }
-            )  # fmt: skip
+            )
     return found
 
 
@@ -382,35 +327,28 @@ def _chosen(pairs: dict[tuple[str, str], dict[str, float]], left_out: str) -> st
     return min(full, key=lambda s: (full[s], s != "default")) if full else None
 
 
-def summarise(distances: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def summarise(distances: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return for each estimator on how many sets and sizes its default is near the best.
 
-    Means are distances from the best, of the default and of what the other sets choose; both over
-    the pairs that have the latter.
+    Both means are over the pairs that have a setting chosen by other sets.
     """
     groups = defaultdict(list)
     for row in distances:
-        groups[row["entry"]].append(row)
-    return [
-        {
-            "title": ENTRIES[entry].title,
-            "pairs": len(of_entry),
-            "near": sum(row["distance"] <= NEAR for row in of_entry),
-            "share": sum(row["distance"] <= NEAR for row in of_entry) / len(of_entry),
-            "largest": max(row["distance"] for row in of_entry),
-            **_means(of_entry),
-            "cpu_s": sum(
-                row["train_cpu_s"] for row in rows
-                if row["entry"] == entry and not row["parameters"] and "P@1" in row
-            ),
-        }
-        for entry, of_entry in groups.items()
-    ]  # fmt: skip
-
-
-def _means(distances: list[dict[str, Any]]) -> dict[str, float]:
-    both = [
-        (row["distance"], row["best"] - row["of_chosen"])
-        for row in distances if row["of_chosen"] is not None
-    ]  # fmt: skip
-    return dict(zip(("mean", "mean_chosen"), np.mean(both, axis=0), strict=True)) if both else {}
+        groups[row["estimator"]].append(row)
+    summary = []
+    for title, of_entry in groups.items():
+        away = [row["away"] for row in of_entry]
+        both = [(r["away"], r["best"] - r["of it"]) for r in of_entry if r["of it"] is not None]
+        mean, chosen = np.mean(both, axis=0) if both else (None, None)
+        near = sum(distance <= NEAR for distance in away)
+        summary.append(
+            {
+                "estimator": title,
+                "pairs": len(away),
+                "within 1.0": near,
+                "farthest": max(away),
+                "mean": mean,
+                "mean, chosen by others": chosen,
+            }
+        )
+    return summary

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from asv_bench.common.figures import log_axis, panels, with_legend
-from asv_bench.common.report import Column, Report
-from asv_bench.embedding.batches import Embedded, measure_misses
+from asv_bench.common.figures import lines
+from asv_bench.common.report import Report
+from asv_bench.embedding.batches import Embedded
 from sklearn_xc.samplers import balanced_clusters
-from sklearn_xc.samplers.protocol import Positives
 
 #: Of the instances of equal degrees: topics, labels of a topic, instances of a label, labels of an
 #: instance, dimension, and the norm of what tells labels of a topic and instances apart.
@@ -22,30 +22,11 @@ MARGIN, RADIUS, TEMPERATURE = 0.3, 1.0, 10.0
 #: Steps of which a table has the norms.
 _SHOWN = (1, 10, 100, 1000, 10_000)
 
-_STEP_COLUMNS = [
-    Column("clusters", "clusters of"),
-    Column("steps", "steps T", ","),
-    Column("objective", "objective", ".3e"),
-    Column("norm", "smallest norm", ".2e"),
-    Column("bias", "largest bias / norm", ".2f"),
-    Column("proved", "O(1 / sqrt(T)), as proved", ".2e"),
-    Column("printed", "O(1 / T), as printed", ".2e"),
-    Column("missed", "hard terms missed", ".1%"),
-]
-
 
 def equal_degrees(seed: int) -> Embedded:
-    """Return made embeddings in which all instances, and all labels, have equally many of each.
+    """Return made embeddings in which all instances, and all labels, have equal degrees.
 
     Labels lie around the centre of their topic, and instances around the mean of their two labels.
-
-    Parameters
-    ----------
-    seed : int
-
-    Returns
-    -------
-    Embedded
     """
     rng = np.random.default_rng(seed)
 
@@ -60,23 +41,10 @@ def equal_degrees(seed: int) -> Embedded:
     labels = np.concatenate([pairs + topic * _LABELS for topic in range(_TOPICS)])
     labels = np.sort(labels[rng.permutation(len(labels))], axis=1).astype(np.int32)
     V = normalize(W[labels].mean(axis=1) + noise(len(labels)))
-    indptr = np.arange(0, labels.size + 1, _PER_INSTANCE, dtype=np.int64)
-    positives = Positives(indptr, labels.ravel())
-    return Embedded("made, equal degrees", V.astype(np.float32), W.astype(np.float32), positives, 0)
-
-
-def measure_equal_degrees(
-    sizes: Sequence[int], radii: Sequence[float], seed: int, report: Report
-) -> list[dict[str, Any]]:
-    """Count missed hard negatives where theorem 1 has constants of at most 1; see Corollary 2."""
-    embedded = equal_degrees(seed)
-    report.line()
-    report.line(
-        f"{embedded.name}: {len(embedded.V):,} instances of {_PER_INSTANCE} labels each, "
-        f"{len(embedded.W):,} labels of {_PER_LABEL} instances each, {_TOPICS} topics"
-    )
-    rows = measure_misses(embedded, sizes, radii, MARGIN, 400, seed, report)
-    return [row | {"part": "equal_degrees"} for row in rows]
+    indptr = np.arange(0, labels.size + 1, _PER_INSTANCE)
+    ones = np.ones(labels.size, np.float32)
+    Y = sp.csr_array((ones, labels.ravel(), indptr), shape=(len(V), len(W)))
+    return Embedded("made, equal degrees", V.astype(np.float32), W.astype(np.float32), Y)
 
 
 class Surrogate(NamedTuple):
@@ -103,20 +71,9 @@ class Surrogate(NamedTuple):
     def gradients(
         self, A: np.ndarray, cluster: np.ndarray
     ) -> tuple[float, np.ndarray, np.ndarray, float]:
-        """Return the surrogate and its gradient, that of NGAME, and the share of terms missed.
+        """Return the surrogate, its gradient, NGAME's, and the share of hard terms missed.
 
-        Parameters
-        ----------
-        A : ndarray of shape (dim, n_features)
-        cluster : ndarray of int of shape (n,)
-
-        Returns
-        -------
-        objective : float
-        gradient, found : ndarray of shape (dim, n_features)
-            Of the surrogate; of the terms within the radius that instances of one cluster see.
-        missed : float
-            Of the terms of hard negatives that push.
+        NGAME's gradient has the terms within the radius that instances of one cluster see.
         """
         V, W, v, w = self.embed(A)
         n, n_labels = self.Y.shape
@@ -141,9 +98,14 @@ class Surrogate(NamedTuple):
         return objective, scale * gradient, scale * found, float(missed)
 
     def _by_encoder(
-        self, A: np.ndarray, dS: np.ndarray, V: np.ndarray, W: np.ndarray, v: np.ndarray,
+        self,
+        A: np.ndarray,
+        dS: np.ndarray,
+        V: np.ndarray,
+        W: np.ndarray,
+        v: np.ndarray,
         w: np.ndarray,
-    ) -> np.ndarray:  # fmt: skip
+    ) -> np.ndarray:
         dV, dW = dS @ W, dS.T @ V
         dV -= (dV * V).sum(axis=1, keepdims=True) * V
         dW -= (dW * W).sum(axis=1, keepdims=True) * W
@@ -174,38 +136,23 @@ def measure_convergence(
 ) -> list[dict[str, Any]]:
     """Follow full gradients with a new clustering at each step, and compare with both bounds.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Instances of a cluster; one cluster of all is always there.
-    n_steps : int
-    seed : int
-    report : Report
-
     Returns
     -------
     list of dict
-        A row for each size and some numbers of steps: clusters, steps, objective, norm (the
-        smallest so far, of the surrogate's gradient), bias (the largest so far of ``|g - gradient|
-        / |gradient|``), proved and printed (bounds on the norm), missed.
+        A row for each cluster size, one cluster of all among them, and some numbers of steps. The
+        norm is the smallest so far of the surrogate's gradient, the bias the largest so far of
+        ``|g - gradient| / |gradient|``.
 
     Notes
     -----
-    Lemma 7 holds while the bias is less than 1; `proved` is ``sqrt(2 f / (eta (1 - bias) T))`` and
-    `printed` its square, with the objective f at the start, as it cannot be less than 0. Both are
-    None once the bias has reached 1. Steps are short enough for the largest ratio of a change of
-    the gradient to the step that made it.
+    Lemma 7 holds while the bias is less than 1; "proved" is ``sqrt(2 f / (eta (1 - bias) T))`` and
+    "printed" its square, with the objective f at the start, as it cannot be less than 0. Both are
+    None once the bias has reached 1.
     """
     problem = few_topics(seed)
     start = np.random.default_rng(seed).standard_normal((_N_DIM, _N_FEATURES))
     start /= np.sqrt(_N_FEATURES)
     step = _step_length(problem, start)
-    report.line()
-    report.line(
-        f"made: {_N} instances, {_N_LABELS} labels, a linear encoder of {start.size} weights; "
-        f"squared triplet loss, margin {MARGIN:g}, r = {RADIUS:g}, Lambda = {TEMPERATURE:g}; steps "
-        f"{step:.3g} times the gradient"
-    )
     shown = [t for t in _SHOWN if t < n_steps] + [n_steps]
     rows: list[dict[str, Any]] = []
     for size in [*sizes, _N]:
@@ -220,22 +167,17 @@ def measure_convergence(
             bias = max(bias, float(np.linalg.norm(found - gradient)) / norm)
             if t in shown:
                 square = 2 * at_first / (step * (1 - bias) * t) if bias < 1 else None
-                rows.append(
-                    {
-                        "clusters": size, "steps": t, "objective": objective, "norm": least,
-                        "bias": bias, "missed": missed, "printed": square,
-                        "proved": None if square is None else float(np.sqrt(square)),
-                    }
-                )  # fmt: skip
+                row = {"clusters of": f"{size}", "steps T": t, "objective": objective}
+                row |= {"smallest norm": least, "largest bias / norm": bias}
+                row |= {"O(1 / sqrt(T)), as proved": None if square is None else square**0.5}
+                rows.append(row | {"O(1 / T), as printed": square, "hard terms missed": missed})
             A -= step * found
-    report.table("Theorem 3: full gradients, clusters anew at each step", rows, _STEP_COLUMNS)
-    report.line()
-    report.line(
-        "norm: of the gradient of the surrogate, the smallest of all steps so far; bias: of that "
-        "of NGAME, relative to it, the largest so far; hard terms missed: at this step."
+    report.table("Theorem 3: full gradients, clusters anew at each step", rows)
+    figure = lines(
+        rows, "clusters of", "steps T", ("smallest norm",), log=("steps T", "smallest norm")
     )
-    report.figure(draw_convergence(rows), "ngame_convergence")
-    return [{"part": "convergence", **row} for row in rows]
+    report.figure(figure, "ngame_convergence")
+    return rows
 
 
 def _step_length(problem: Surrogate, start: np.ndarray) -> float:
@@ -250,33 +192,3 @@ def _step_length(problem: Surrogate, start: np.ndarray) -> float:
         largest = max(largest, np.linalg.norm(after - gradient) / np.linalg.norm(move))
         gradient = after
     return float(0.25 / largest)
-
-
-def draw_convergence(rows: Sequence[dict[str, Any]]) -> Any:
-    """Draw the smallest norm against steps, and the rate that is proved.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        Of ``measure_convergence``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    figure, (ax,) = panels(1)
-    sizes = list(dict.fromkeys(row["clusters"] for row in rows))
-    looks = [("#000000", "o"), ("#0072B2", "D"), ("#E69F00", "s"), ("#009E73", "^")]
-    for size, (colour, marker) in zip(sizes[::-1], looks * len(sizes), strict=False):
-        own = [row for row in rows if row["clusters"] == size]
-        name = "one cluster" if size == sizes[-1] else f"clusters of {size}"
-        norms = [row["norm"] for row in own]
-        ax.plot([row["steps"] for row in own], norms, color=colour, marker=marker, label=name)
-    steps = np.array(sorted({row["steps"] for row in rows}))
-    first = max(row["norm"] for row in rows)
-    ax.plot(steps, first / np.sqrt(steps), ":", color="#7F7F7F", label="1 / sqrt(T)")
-    log_axis(ax, "x")
-    ax.set_yscale("log")
-    ax.set_xlabel("steps T")
-    ax.set_ylabel("smallest norm of the gradient so far")
-    return with_legend(figure, ax)

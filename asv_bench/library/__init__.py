@@ -1,1 +1,1 @@
-"""Experiments with what all estimators share."""
+"""Experiments with thresholds, probabilities, hierarchies, and Annif."""

@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from asv_bench.common.report import Column, Report
+from asv_bench.common.report import Report
 from asv_bench.common.runs import CHECKOUT
-from asv_bench.common.sized_sets import SIZES, SizedSet, load_sized_set
+from asv_bench.common.sets import SIZES, DataSet, load
 
 SETS = ("tate", "yso_finna_en", "gutenberg_subjects", "english_wordnet", "cooking_stackexchange")
 #: What a project says beyond its language, vocabulary, analyzer and ``min_df``.
@@ -37,14 +37,17 @@ PROJECTS: dict[str, dict[str, str]] = {
     "svc": {"backend": "svc"},
     "omikuji-parabel": {"backend": "omikuji"},
     "omikuji-bonsai": {
-        "backend": "omikuji", "cluster_balanced": "False", "cluster_k": "100", "max_depth": "3"
+        "backend": "omikuji",
+        "cluster_balanced": "False",
+        "cluster_k": "100",
+        "max_depth": "3",
     },
     "ova": {"backend": "sklearn_xc"},
     "ova-uncalibrated": {"backend": "sklearn_xc", "calibration": "none"},
     "softmax": {"backend": "sklearn_xc", "estimator": "ImplicitSoftmaxSGD"},
     "ngame": {"backend": "sklearn_xc", "estimator": "NGAMEEmbeddingXC"},
     "stacking": {"backend": "sklearn_xc", "estimator": "StackingXC"},
-}  # fmt: skip
+}
 DEFAULT = ("tfidf", "omikuji-parabel", "omikuji-bonsai", "ova", "ova-uncalibrated")
 METRICS = ("NDCG", "NDCG@5", "F1@5")
 #: Documents of a first training that has the loops compiled.
@@ -64,98 +67,47 @@ except LookupError:
     folder.mkdir(parents=True)
     save_punkt_params(trainer.get_params(), dir=str(folder / "english"))
 """
-_COLUMNS = [
-    Column("set", "set"),
-    Column("rows", "training documents", ",d"),
-    Column("project", "project"),
-    *(Column(metric, metric, ".4f") for metric in METRICS),
-    Column("train_cpu_s", "train CPU s", ",.0f"),
-    Column("train_wall_s", "wall s", ",.0f"),
-    Column("suggest_cpu_s", "one suggestion CPU s", ".1f"),
-    Column("eval_cpu_s", "eval CPU s", ",.0f"),
-    Column("eval_wall_s", "wall s", ",.0f"),
-    Column("model_mb", "model MB", ",.0f"),
-    Column("error", ""),
-]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the experiment to a command line."""
     parser.add_argument(
-        "--python", default=os.environ.get("SKLEARN_XC_ANNIF_PYTHON"), metavar="FILE",
+        "--python",
+        default=os.environ.get("SKLEARN_XC_ANNIF_PYTHON"),
+        metavar="FILE",
         help="interpreter that has Annif ($SKLEARN_XC_ANNIF_PYTHON)",
-    )  # fmt: skip
+    )
     parser.add_argument("--sets", nargs="+", choices=SETS, default=("tate",), help="data sets")
     parser.add_argument("--size", choices=SIZES, default="all", help="share of training rows (all)")
     parser.add_argument(
-        "--projects", nargs="+", choices=PROJECTS, default=DEFAULT,
+        "--projects",
+        nargs="+",
+        choices=PROJECTS,
+        default=DEFAULT,
         help=f"({' '.join(DEFAULT)})",
-    )  # fmt: skip
+    )
     parser.add_argument("--jobs", type=int, default=2, help="of annif train (2)")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds for a command (3600)")
 
 
-def main(
-    data: Any = None,
-    *,
-    python: str | None = None,
-    sets: Sequence[str] = ("tate",),
-    size: str = "all",
-    projects: Sequence[str] = DEFAULT,
-    jobs: int = 2,
-    timeout: float = 3600,
-    report: Report | None = None,
-) -> list[dict[str, Any]]:
-    """Train and evaluate projects.
-
-    Parameters
-    ----------
-    data : path, default=None
-        Folder of the data sets.
-    python : str, default=None
-        Interpreter that has Annif.
-    sets : sequence of str
-        Some of ``SETS``.
-    size : {"1/16", "1/4", "all"}, default="all"
-        Share of the training rows.
-    projects : sequence of str
-        Some of ``PROJECTS``.
-    jobs : int, default=2
-        Of ``annif train``.
-    timeout : float, default=3600
-        Seconds after which a command is ended.
-    report : Report, default=None
-        Where to show the results; None prints them.
-
-    Returns
-    -------
-    list of dict
-        A row for each set and project; ``error`` where a command failed.
-
-    Raises
-    ------
-    FileNotFoundError
-        Without an interpreter.
-    """
-    report = report or Report("annif")
-    if python is None:
+def main(options: argparse.Namespace, report: Report) -> list[dict[str, Any]]:
+    """Train and evaluate projects; return a row for each set and project."""
+    if options.python is None:
         raise FileNotFoundError(
             "--python FILE must be an interpreter that has Annif, numba and threadpoolctl, made "
             "by: python -m venv annif && annif/bin/pip install 'annif[omikuji]' numba threadpoolctl"
         )
     rows = []
-    for name in sets:
+    for name in options.sets:
         with tempfile.TemporaryDirectory() as folder:
-            place = AnnifFolder(Path(folder), python, timeout)
-            sized = load_sized_set(name, size, data)
-            place.write(sized, {project: PROJECTS[project] for project in projects})
-            for project in projects:
-                rows.append(
-                    {"set": name, "rows": sized.X_train.shape[0], "project": project}
-                    | _measure(place, project, jobs)
-                )
+            place = AnnifFolder(Path(folder), options.python, options.timeout)
+            found = load(name, options.data, options.size, cache=options.cache)
+            place.write(found, {project: PROJECTS[project] for project in options.projects})
+            for project in options.projects:
+                row = {"set": name, "rows": found.X_train.shape[0], "project": project}
+                rows.append(row | _measure(place, project, options.jobs))
                 print(rows[-1], file=sys.stderr, flush=True)
-    report.table("Annif's backends", rows, _COLUMNS)
+    report.table("Annif's backends", rows)
     return rows
 
 
@@ -168,10 +120,16 @@ def _measure(place: "AnnifFolder", project: str, jobs: int) -> dict[str, Any]:
             "train": ("train", project, "train.tsv", "--jobs", str(jobs)),
             "suggest": ("suggest", project, "one.txt"),
             "eval": (
-                "eval", project, "test.tsv", "--limit", "10", "--metrics-file", "metrics.json",
+                "eval",
+                project,
+                "test.tsv",
+                "--limit",
+                "10",
+                "--metrics-file",
+                "metrics.json",
                 *(word for metric in METRICS for word in ("--metric", metric)),
             ),
-        }.items():  # fmt: skip
+        }.items():
             used = place.run(*arguments)
             row |= {f"{name}_{key}": value for key, value in used.items()}
         found = json.loads((place.folder / "metrics.json").read_text())
@@ -200,18 +158,20 @@ class AnnifFolder:
         self.folder, self.python, self._timeout = folder, python, timeout
         cache = Path(tempfile.gettempdir(), "sklearn_xc-numba-annif")
         self.environment = {
-            **os.environ, "PYTHONPATH": str(CHECKOUT), "NLTK_DATA": str(folder / "nltk"),
-            "NUMBA_CACHE_DIR": str(cache), "PYTHONWARNINGS": "ignore",
-        }  # fmt: skip
+            **os.environ,
+            "PYTHONPATH": str(CHECKOUT),
+            "NLTK_DATA": str(folder / "nltk"),
+            "NUMBA_CACHE_DIR": str(cache),
+            "PYTHONWARNINGS": "ignore",
+        }
 
-    def write(self, sized: SizedSet, projects: dict[str, dict[str, str]]) -> None:
+    def write(self, found: DataSet, projects: dict[str, dict[str, str]]) -> None:
         """Write documents, vocabulary and projects, and load the vocabulary."""
-        for part, texts, Y in (
-            ("train", sized.texts_train, sized.Y_train), ("test", sized.texts_test, sized.Y_test),
-        ):  # fmt: skip
-            self.write_documents(f"{part}.tsv", texts or [], np.split(Y.indices, Y.indptr[1:-1]))
-        (self.folder / "one.txt").write_text((sized.texts_test or [""])[0])
-        self.write_vocabulary(sized.label_texts or [])
+        train, test, labels = found.texts or ([], [""], [])
+        for part, texts, Y in (("train", train, found.Y_train), ("test", test, found.Y_test)):
+            self.write_documents(f"{part}.tsv", texts, np.split(Y.indices, Y.indptr[1:-1]))
+        (self.folder / "one.txt").write_text(test[0])
+        self.write_vocabulary(labels)
         self.write_projects(projects)
         self.write_punkt()
         self.run("load-vocab", "vocabulary", "vocabulary.csv")
@@ -220,8 +180,10 @@ class AnnifFolder:
         """Make the data that analyzers need from the training texts, where there are none."""
         subprocess.run(
             [self.python, "-c", _PUNKT, "train.tsv", "nltk"],
-            cwd=self.folder, env=self.environment, check=True,
-        )  # fmt: skip
+            cwd=self.folder,
+            env=self.environment,
+            check=True,
+        )
 
     def write_documents(self, name: str, texts: Sequence[str], labels: Sequence[Any]) -> None:
         """Write texts and the numbers of their labels as Annif's TSV."""
@@ -259,9 +221,13 @@ class AnnifFolder:
         began = time.perf_counter()
         with (self.folder / "log.txt").open("w+", encoding="utf-8", errors="replace") as log:
             process = subprocess.Popen(
-                command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
-                stdout=log, stderr=subprocess.STDOUT,
-            )  # fmt: skip
+                command,
+                cwd=self.folder,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
             alarm = threading.Timer(self._timeout, process.kill)
             alarm.start()
             try:

@@ -17,7 +17,6 @@ References
 """
 
 import argparse
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,8 +26,8 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from asv_bench.common.measure import quietly
-from asv_bench.common.report import Column, Report
-from asv_bench.common.sized_sets import CLASS_SETS, LABEL_SETS, SIZES, SizedSet, load_sized_set
+from asv_bench.common.report import Report
+from asv_bench.common.sets import CLASS_SETS, LABEL_SETS, SIZES, DataSet, load
 from sklearn_xc import (
     ImplicitSoftmaxSGD,
     OvALinearXC,
@@ -36,12 +35,15 @@ from sklearn_xc import (
     ThresholdTuner,
     TopKCalibrator,
 )
-from sklearn_xc._frequency_groups import frequency_edges, group_of
-from sklearn_xc.metrics.hits import find_hits
 
 SETS = (
-    "cooking_stackexchange", "tate", "english_wordnet", "delicious", "bibtex", "citeulike_t",
-)  # fmt: skip
+    "cooking_stackexchange",
+    "tate",
+    "english_wordnet",
+    "delicious",
+    "bibtex",
+    "citeulike_t",
+)
 #: Parameters of the tuner.
 THRESHOLDS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -59,45 +61,6 @@ _RARE = 20
 _BINS = 15
 _FEW = 200
 
-_F1 = [
-    Column("set", "set"),
-    Column("rows", "training rows", ",d"),
-    Column("labels", "labels", ",d"),
-    Column("thresholds", "thresholds"),
-    Column("true", "true labels a row", ".2f"),
-    Column("named", "named", ".2f"),
-    Column("micro", "micro-F1", ".1f"),
-    Column("macro", "macro-F1", ".1f"),
-    Column("rare_micro", "of rare labels: micro", ".1f"),
-    Column("rare_macro", "macro", ".1f"),
-    Column("group_micro", "of three groups: micro", ".1f"),
-    Column("group_macro", "macro", ".1f"),
-]
-_ECE = [
-    Column("set", "set"),
-    Column("rows", "training rows", ",d"),
-    Column("estimator", "estimator"),
-    Column("method", "method"),
-    Column("top5", "ECE of the top 5", ".3f"),
-    Column("perfect5", "perfect ones", ".3f"),
-    Column("top1", "of the first", ".3f"),
-    Column("perfect", "perfect ones", ".3f"),
-    Column("debiased", "debiased", ".3f"),
-    Column("group", "worst group", ".3f"),
-    Column("perfect_group", "perfect ones", ".3f"),
-    Column("mean", "mean of the first", ".3f"),
-    Column("right", "right", ".3f"),
-]
-_LOGISTIC = [
-    Column("set", "set"),
-    Column("rows", "training rows", ",d"),
-    Column("C", "C", "g"),
-    Column("P@1", "P@1 %", ".1f"),
-    Column("mean", "mean of the first", ".3f"),
-    Column("top1", "ECE of the first", ".3f"),
-    Column("top5", "of the top 5", ".3f"),
-]
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the experiment to a command line."""
@@ -109,68 +72,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cv", type=_share_or_folds, default=None, help="folds, or a share (the default of both)"
     )
-    parser.add_argument("--cache", default=None, help="folder where loaded sets are kept")
 
 
-def main(
-    data: Any = None,
-    *,
-    sets: Sequence[str] = SETS,
-    size: str = "1/4",
-    parts: Sequence[str] = PARTS,
-    methods: Sequence[str] = ("spline",),
-    cv: float | None = None,
-    cache: Any = None,
-    report: Report | None = None,
-) -> dict[str, list[dict[str, Any]]]:
-    """Tune and calibrate on training rows, and measure on test rows.
-
-    Parameters
-    ----------
-    data : path, default=None
-        Folder of the data sets.
-    sets : sequence of str
-        Of label sets or classes; only the former have thresholds.
-    size : {"1/16", "1/4", "all"}, default="1/4"
-        Share of the training rows.
-    parts : sequence of {"f1", "ece", "logistic"}
-        Tables.
-    methods : sequence of str
-        Of the calibrator.
-    cv : int or float, default=None
-        Folds, or the share of the rows that is held out; None is the default of both.
-    cache : path, default=None
-        Folder where loaded sets are kept.
-    report : Report, default=None
-        Where to show the results; None prints them.
-
-    Returns
-    -------
-    dict of list of dict
-        "f1", "ece" and "logistic": the rows of the tables.
-    """
-    report = report or Report("decisions")
+def main(options: argparse.Namespace, report: Report) -> list[dict[str, Any]]:
+    """Tune and calibrate on training rows, measure on test rows; return the rows of all tables."""
     found: dict[str, list[dict[str, Any]]] = {part: [] for part in PARTS}
-    for name in sets:
-        sized = load_sized_set(name, size, data, cache=cache)
+    for name in options.sets:
+        sized = load(name, options.data, options.size, cache=options.cache)
         for label, estimator in _estimators(sized.one_class).items():
-            kept = Remembered(estimator)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                if "f1" in parts and not sized.one_class:
-                    found["f1"] += _thresholds(sized, kept, cv)
-                if "ece" in parts:
-                    found["ece"] += _calibration(sized, kept, label, methods, cv)
+            kept, cv = Remembered(estimator), options.cv
+            if "f1" in options.parts and not sized.one_class:
+                found["f1"] += quietly(_thresholds, sized, kept, cv)
+            if "ece" in options.parts:
+                found["ece"] += quietly(_calibration, sized, kept, label, options.methods, cv)
             Remembered.fitted.clear()
-        if "logistic" in parts and not sized.one_class:
+        if "logistic" in options.parts and not sized.one_class:
             found["logistic"] += [_logistic(sized, C) for C in _CS]
-    if found["f1"]:
-        report.table("F1 of predict, test set", found["f1"], _F1)
-    if found["ece"]:
-        report.table("Calibration, test set", found["ece"], _ECE)
-    if found["logistic"]:
-        report.table("Probabilities of the logistic loss, test set", found["logistic"], _LOGISTIC)
-    return found
+    for part, rows in found.items():
+        if rows:
+            report.table(f"{part}, test set", rows)
+    return [{"part": part, **row} for part, rows in found.items() for row in rows]
 
 
 def _share_or_folds(text: str) -> float:
@@ -186,17 +107,21 @@ def _estimators(one_class: bool) -> dict[str, Any]:
     }
 
 
-def _thresholds(sized: SizedSet, estimator: Any, cv: float | None) -> list[dict[str, Any]]:
+def _thresholds(sized: DataSet, estimator: Any, cv: float | None) -> list[dict[str, Any]]:
     Y = sp.csr_array(sized.Y_test)
     common = {
-        "set": sized.name, "rows": sized.X_train.shape[0], "labels": Y.shape[1],
+        "set": sized.name,
+        "rows": sized.X_train.shape[0],
+        "labels": Y.shape[1],
         "true": Y.nnz / Y.shape[0],
-    }  # fmt: skip
+    }
     counts = np.asarray(sized.Y_train.sum(axis=0)).ravel()
-    edges = frequency_edges(counts, 5)
+    order = np.argsort(counts, kind="stable")
+    fifth = np.empty(len(counts), np.int64)  # of the pairs, rare labels first
+    fifth[order] = 5 * (np.cumsum(counts[order]) - counts[order]) // max(1, counts.sum())
     groups = {
         "rare": (counts > 0) & (counts <= _RARE),
-        "group": (counts > 0) & (group_of(counts, edges) < 3),
+        "group": (counts > 0) & (fifth < 3),
     }
     rows = []
     for name, parameters in {"0": None, **THRESHOLDS}.items():
@@ -218,8 +143,10 @@ def _f1(Y: Any, predicted: Any, groups: dict[str, np.ndarray]) -> dict[str, floa
     of_labels = 2 * hits / np.maximum(named + true, 1)
     micro = 2 * hits.sum() / max(named.sum() + true.sum(), 1)
     found = {
-        "named": named.sum() / Y.shape[0], "micro": 100 * micro, "macro": 100 * of_labels.mean()
-    }  # fmt: skip
+        "named": named.sum() / Y.shape[0],
+        "micro": 100 * micro,
+        "macro": 100 * of_labels.mean(),
+    }
     for name, inside in groups.items():
         both = max(named[inside].sum() + true[inside].sum(), 1)
         tested = of_labels[inside & (true > 0)]
@@ -229,7 +156,7 @@ def _f1(Y: Any, predicted: Any, groups: dict[str, np.ndarray]) -> dict[str, floa
 
 
 def _calibration(
-    sized: SizedSet, estimator: Any, label: str, methods: Sequence[str], cv: float | None
+    sized: DataSet, estimator: Any, label: str, methods: Sequence[str], cv: float | None
 ) -> list[dict[str, Any]]:
     rows = []
     for method in methods:
@@ -237,7 +164,7 @@ def _calibration(
         model.fit(sized.X_train, sized.target)
         positions, chances = model.predict_proba_topk(sized.X_test, 5)
         labels = np.asarray(model.classes_)[positions]
-        hits = find_hits(sp.csr_array(sized.Y_test), labels, 5).hit
+        hits = _hits(sized, labels)
         groups = np.searchsorted(model.group_edges_, model.label_counts_, side="right")[positions]
         of_groups = [
             (calibration_error(chances[inside], hits[inside]), _of_perfect(chances[inside]))
@@ -248,28 +175,45 @@ def _calibration(
         first = chances[:, 0]
         rows.append(
             {
-                "set": sized.name, "rows": sized.X_train.shape[0], "estimator": label,
-                "method": method, "top5": calibration_error(chances, hits),
-                "perfect5": _of_perfect(chances), "top1": calibration_error(first, hits[:, 0]),
-                "perfect": _of_perfect(first), "debiased": debiased_error(first, hits[:, 0]),
-                "group": worst, "perfect_group": perfect_group, "mean": first.mean(),
+                "set": sized.name,
+                "rows": sized.X_train.shape[0],
+                "estimator": label,
+                "method": method,
+                "top5": calibration_error(chances, hits),
+                "perfect5": _of_perfect(chances),
+                "top1": calibration_error(first, hits[:, 0]),
+                "perfect": _of_perfect(first),
+                "debiased": debiased_error(first, hits[:, 0]),
+                "group": worst,
+                "perfect_group": perfect_group,
+                "mean": first.mean(),
                 "right": hits[:, 0].mean(),
             }
-        )  # fmt: skip
+        )
     return rows
 
 
-def _logistic(sized: SizedSet, C: float) -> dict[str, Any]:
+def _logistic(sized: DataSet, C: float) -> dict[str, Any]:
     """Return how right the probabilities of the logistic loss are that no row was held out for."""
     model = quietly(OvALinearXC(loss="logistic", C=C, n_jobs=-1).fit, sized.X_train, sized.Y_train)
     positions, chances = model.predict_proba_topk(sized.X_test, 5)
-    hits = find_hits(sp.csr_array(sized.Y_test), np.asarray(model.classes_)[positions], 5).hit
+    hits = _hits(sized, np.asarray(model.classes_)[positions])
     return {
-        "set": sized.name, "rows": sized.X_train.shape[0], "C": C,
-        "P@1": 100 * hits[:, 0].mean(), "mean": chances[:, 0].mean(),
+        "set": sized.name,
+        "rows": sized.X_train.shape[0],
+        "C": C,
+        "P@1": 100 * hits[:, 0].mean(),
+        "mean": chances[:, 0].mean(),
         "top1": calibration_error(chances[:, 0], hits[:, 0]),
         "top5": calibration_error(chances, hits),
-    }  # fmt: skip
+    }
+
+
+def _hits(sized: DataSet, labels: np.ndarray) -> np.ndarray:
+    """Return which of the labels of each test row are true."""
+    rows = np.repeat(np.arange(len(labels)), labels.shape[1])
+    found = np.asarray(sp.csr_array(sized.Y_test)[rows, labels.ravel()]).ravel() > 0
+    return found.reshape(labels.shape)
 
 
 def calibration_error(chances: np.ndarray, hits: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""Labels below one another: what ancestors in answers, and in training, are worth on test rows.
+"""Hierarchies: hierarchical F1 and precision with ancestors in predictions and in training.
 
 Four kinds of answers of ``OvALinearXC`` with tuned thresholds. "plain" is trained on the labels as
 they are given. "plain, closed" adds all ancestors to what it predicts, and makes its ranking
@@ -14,20 +14,16 @@ hypernyms of words, of which each may be above others.
 """
 
 import argparse
-import csv
-import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from asv_bench.common.data import find_text_files
-from asv_bench.common.report import Column, Report
-from asv_bench.common.sized_sets import SIZES, load_sized_set
+from asv_bench.common.measure import quietly
+from asv_bench.common.report import Report
+from asv_bench.common.sets import SIZES, find_files, load, read_table
 from sklearn_xc import LabelHierarchy, OvALinearXC, ThresholdTuner
 from sklearn_xc.datasets import load_tate_subjects
-from sklearn_xc.datasets._files import open_source
 from sklearn_xc.metrics import (
     hierarchical_f1,
     hierarchical_precision,
@@ -38,70 +34,25 @@ from sklearn_xc.metrics import (
 
 SETS = ("tate", "english_wordnet")
 _RARE = 4
-_COLUMNS = [
-    Column("set", "set"),
-    Column("rows", "training rows", ",d"),
-    Column("nodes", "nodes", ",d"),
-    Column("answers", "answers"),
-    Column("named", "labels a row", ".2f"),
-    Column("hP", "hP", ".1f"),
-    Column("hR", "hR", ".1f"),
-    Column("hF1", "hF1", ".1f"),
-    Column("inconsistent", "inconsistent %", ".1f"),
-    Column("P@1", "P@1", ".1f"),
-    Column("P@5", "P@5", ".1f"),
-    Column("given", "F1 of given labels", ".1f"),
-    Column("rare", "of rare ones", ".1f"),
-]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the experiment to a command line."""
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS, help="data sets")
     parser.add_argument("--size", choices=SIZES, default="1/4", help="share of training rows (1/4)")
-    parser.add_argument("--cache", default=None, help="folder where loaded sets are kept")
 
 
-def main(
-    data: Any = None,
-    *,
-    sets: Sequence[str] = SETS,
-    size: str = "1/4",
-    cache: Any = None,
-    report: Report | None = None,
-) -> list[dict[str, Any]]:
-    """Train with and without ancestors, and measure answers on test rows.
-
-    Parameters
-    ----------
-    data : path, default=None
-        Folder of the data sets; "tate" needs none.
-    sets : sequence of {"tate", "english_wordnet"}
-        What to measure on.
-    size : {"1/16", "1/4", "all"}, default="1/4"
-        Share of the training rows.
-    cache : path, default=None
-        Folder where loaded sets are kept.
-    report : Report, default=None
-        Where to show the results; None prints them.
-
-    Returns
-    -------
-    list of dict
-        A row for each set and kind of answers.
-    """
-    report = report or Report("hierarchy")
+def main(options: argparse.Namespace, report: Report) -> list[dict[str, Any]]:
+    """Train with and without ancestors; return a row for each set and kind of predictions."""
     rows = []
-    for name in sets:
-        sized = load_sized_set(name, size, data, cache=cache)
-        hierarchy = tate_hierarchy() if name == "tate" else wordnet_hierarchy(data)
-        common = {"set": name, "rows": sized.X_train.shape[0], "nodes": hierarchy.n_nodes}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            Y, Y_test = sp.csr_array(sized.Y_train), sp.csr_array(sized.Y_test)
-            found = compare(sized.X_train, Y, sized.X_test, Y_test, hierarchy)
-        rows += [{**common, **row} for row in found]
-    report.table("Labels below one another, test set", rows, _COLUMNS)
+    for name in options.sets:
+        found = load(name, options.data, options.size, cache=options.cache)
+        hierarchy = tate_hierarchy() if name == "tate" else wordnet_hierarchy(options.data)
+        first = {"set": name, "training rows": found.X_train.shape[0], "nodes": hierarchy.n_nodes}
+        Y, Y_test = sp.csr_array(found.Y_train), sp.csr_array(found.Y_test)
+        compared = quietly(compare, found.X_train, Y, found.X_test, Y_test, hierarchy)
+        rows += [{**first, **row} for row in compared]
+    report.table("Labels with ancestors, test set", rows)
     return rows
 
 
@@ -135,16 +86,17 @@ def compare(
             given = hierarchy.deepest(answer)[:, :n_labels]
             rows.append(
                 {
-                    "answers": name + ending, "named": answer.nnz / answer.shape[0],
+                    "answers": name + ending,
+                    "labels a row": answer.nnz / answer.shape[0],
                     "hP": 100 * hierarchical_precision(Y_test, answer, hierarchy),
                     "hR": 100 * hierarchical_recall(Y_test, answer, hierarchy),
                     "hF1": 100 * hierarchical_f1(Y_test, answer, hierarchy),
-                    "inconsistent": 100 * missing.mean(),
+                    "inconsistent %": 100 * missing.mean(),
                     **{f"P@{k}": 100 * precision_at_k(true, ranking, k) for k in (1, 5)},
-                    "given": 100 * micro_f1(Y_test, given),
-                    "rare": 100 * micro_f1(Y_test[:, rare], given[:, rare]),
+                    "F1 of given labels": 100 * micro_f1(Y_test, given),
+                    "of rare ones": 100 * micro_f1(Y_test[:, rare], given[:, rare]),
                 }
-            )  # fmt: skip
+            )
     return rows
 
 
@@ -156,7 +108,9 @@ def tate_hierarchy() -> LabelHierarchy:
 
 def wordnet_hierarchy(data: Any) -> LabelHierarchy:
     """Return the graph of hypernyms among the labels of the set, by their numbers."""
-    *parts, labels = find_text_files("english_wordnet", data)
+    *parts, labels = find_files(
+        data, *(f"english_wordnet/hypernym_{part}.tsv.gz" for part in ("train", "test", "labels"))
+    )
     number_of = {row["synset"]: int(row["label"]) for row in read_table(labels)}
     edges = {
         (number_of[row["synset"]], int(parent))
@@ -166,10 +120,3 @@ def wordnet_hierarchy(data: Any) -> LabelHierarchy:
         for parent in row["labels"].split()
     }
     return LabelHierarchy.from_edges(sorted(edges), labels=np.arange(len(number_of)))
-
-
-def read_table(path: Any) -> list[dict[str, str]]:
-    """Return the rows of a table with TABs."""
-    with open_source(path) as source:
-        lines = source.stream.read().decode("utf-8").splitlines()
-    return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))

@@ -1,66 +1,39 @@
 """omikuji with its default settings: three balanced trees, squared hinge, weights above 0.1."""
 
 import importlib
-from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from asv_bench.common.data import SplitSet
-from asv_bench.peers.meter import watch
-from asv_bench.peers.outcome import K, Outcome, folder_bytes, pad, timed_topk
+from asv_bench.common.measure import cpu_seconds, watch
+from asv_bench.common.sets import DataSet
+from asv_bench.peers import K, Outcome, folder_bytes, pad
 from sklearn_xc.datasets import dump_xmc_file
 
 
-def run(split: SplitSet, task: Mapping[str, Any]) -> Outcome:
+def run(known: DataSet, n_jobs: int) -> Outcome:
     """Train and predict.
 
-    Parameters
-    ----------
-    split : SplitSet
-        The data. Training rows without features are left out: omikuji refuses them.
-    task : mapping
-        ``n_jobs``.
-
-    Returns
-    -------
-    Outcome
-        The seconds include the reading of a text file, from which alone it trains.
+    omikuji trains on a text file alone, whose reading is part of the seconds, and refuses rows
+    without features, which are left out.
     """
     library = importlib.import_module("omikuji")
-    filled = np.flatnonzero(np.diff(split.X_train.indptr))
-    remarks = ["reads text"]
-    if len(filled) < split.X_train.shape[0]:
-        remarks.append(f"{split.X_train.shape[0] - len(filled):,} rows without features left out")
+    filled = np.flatnonzero(np.diff(known.X_train.indptr))
     with TemporaryDirectory() as folder:
         path = Path(folder, "train.txt")
-        dump_xmc_file(path, split.X_train[filled], split.Y_train[filled])
-        model, usage = watch(
-            lambda: library.Model.train_on_data(str(path), n_threads=task["n_jobs"])
-        )
+        dump_xmc_file(path, known.X_train[filled], known.Y_train[filled])
+        model, usage = watch(lambda: library.Model.train_on_data(str(path), n_threads=n_jobs))
         path.unlink()
         model.save(str(Path(folder, "model")))
         model_bytes = folder_bytes(Path(folder, "model"))
     model.init_prediction_thread_pool(1)
 
     def predict(X: Any) -> list[list[int]]:
-        return [[label for label, _ in model.predict(row, top_k=K)] for row in _pairs(X)]
+        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        pairs = (zip(X.indices[a:b].tolist(), X.data[a:b].tolist(), strict=True) for a, b in ends)
+        return [[label for label, _ in model.predict(list(row), top_k=K)] for row in pairs]
 
-    ranked, ms = timed_topk(predict, split.X_test)
-    return Outcome(
-        usage=usage,
-        topk=pad(ranked),
-        predict_ms_per_row=ms,
-        model_bytes=model_bytes,
-        model_in="files",
-        n_threads=task["n_jobs"],
-        remarks=remarks,
-    )
-
-
-def _pairs(X: Any) -> Any:
-    """Yield each row of X as pairs of feature and value."""
-    for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-        yield list(zip(X.indices[start:stop].tolist(), X.data[start:stop].tolist(), strict=True))
+    ranked, seconds = cpu_seconds(predict, known.X_test)
+    return Outcome(usage, pad(ranked), 1000 * seconds / len(ranked), model_bytes)

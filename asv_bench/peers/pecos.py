@@ -1,61 +1,36 @@
-"""PECOS XR-Linear, in an interpreter of its own: libpecos needs an older numpy than we do."""
+"""PECOS XR-Linear in the interpreter that $PECOS_PYTHON names: it needs an older numpy.
+
+``python -m venv pecos; pecos/bin/pip install libpecos``, then ``PECOS_PYTHON=pecos/bin/python``.
+"""
 
 import json
+import os
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from asv_bench.common.data import SplitSet
-from asv_bench.peers.meter import Usage
-from asv_bench.peers.outcome import K, Outcome
+from asv_bench.common.measure import Usage
+from asv_bench.common.sets import DataSet
+from asv_bench.peers import K, Outcome
 
 _SCRIPT = Path(__file__).with_name("pecos_script.py")
 
 
-def run(split: SplitSet, task: Mapping[str, Any]) -> Outcome:
-    """Train and predict.
-
-    Parameters
-    ----------
-    split : SplitSet
-        The data.
-    task : mapping
-        ``n_jobs``; ``pecos_python``, the interpreter; ``matrices``, the folder from which it reads
-        the data, see :func:`~asv_bench.common.data.load_set`.
-
-    Returns
-    -------
-    Outcome
-        Memory is that of the other interpreter.
-
-    Raises
-    ------
-    RuntimeError
-        If it fails, with its last line.
-    """
+def run(known: DataSet, n_jobs: int) -> Outcome:
+    """Train and predict; memory is that of the other interpreter."""
     with TemporaryDirectory() as folder:
-        job = {"matrices": task["matrices"], "folder": folder, "n_jobs": task["n_jobs"], "k": K}
-        try:
-            done = subprocess.run(
-                [task["pecos_python"], str(_SCRIPT), json.dumps(job)], capture_output=True,
-                text=True,
-            )  # fmt: skip
-        except OSError as error:
-            raise RuntimeError(f"--pecos-python cannot be started: {error}") from None
+        for part in ("X_train", "Y_train", "X_test"):
+            matrix = sp.csr_matrix(getattr(known, part), dtype=np.float32)
+            sp.save_npz(Path(folder, f"{part}.npz"), matrix, compressed=False)
+        job = json.dumps({"folder": folder, "n_jobs": n_jobs, "k": K})
+        command = [os.environ.get("PECOS_PYTHON", "python"), str(_SCRIPT), job]
+        done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-            raise RuntimeError(f"with --pecos-python {task['pecos_python']}: {last}")
+            raise RuntimeError(f"PECOS_PYTHON={command[0]}: {last}")
         result = json.loads(Path(folder, "result.json").read_text())
         topk = np.load(Path(folder, "topk.npy"))
-    return Outcome(
-        usage=Usage(*result["usage"]),
-        topk=topk,
-        predict_ms_per_row=result["predict_ms_per_row"],
-        model_bytes=result["model_bytes"],
-        model_in="files",
-        n_threads=task["n_jobs"],
-    )
+    return Outcome(Usage(*result["usage"]), topk, result["ms_per_row"], result["model_bytes"])

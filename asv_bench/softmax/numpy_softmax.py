@@ -16,9 +16,16 @@ from scipy.special import lambertw
 
 
 def umax_steps(
-    X: Any, y: np.ndarray, W: np.ndarray, u: np.ndarray, order: np.ndarray, rate: float,
-    n_negatives: int, delta: float, rng: np.random.Generator,
-) -> None:  # fmt: skip
+    X: Any,
+    y: np.ndarray,
+    W: np.ndarray,
+    u: np.ndarray,
+    order: np.ndarray,
+    rate: float,
+    n_negatives: int,
+    delta: float,
+    rng: np.random.Generator,
+) -> None:
     """Make a step of algorithm 2 for each instance of `order`.
 
     Parameters
@@ -60,9 +67,14 @@ def umax_steps(
 
 
 def implicit_steps(
-    X: Any, y: np.ndarray, W: np.ndarray, u: np.ndarray, order: np.ndarray, rate: float,
+    X: Any,
+    y: np.ndarray,
+    W: np.ndarray,
+    u: np.ndarray,
+    order: np.ndarray,
+    rate: float,
     rng: np.random.Generator,
-) -> None:  # fmt: skip
+) -> None:
     """Make a step of algorithm 1 for each instance of `order`; see ``umax_steps``.
 
     As printed, with Brent's method and Lambert's W: it overflows where exp(rate) does.

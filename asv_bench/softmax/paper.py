@@ -1,340 +1,274 @@
-"""Tables 2 and 4 and figures 1 to 4 of the paper on softmax sampling [1]_, on two of its sets.
+"""Tables and figures of the paper on unbiased softmax, on two of its sets.
 
-Table 3, and the log-losses of figure 2, are those of ``table``, whose protocol is the same: u from
-0, gradients of a mini-batch summed, and for the biased methods the log-loss that the authors
-report, of the softmax of probabilities. Sets: the first label of each row of bibtex and delicious,
-which the paper has too; its other five are not at hand.
+Source: F. Fagan and G. Iyengar, "Unbiased scalable softmax optimization", arXiv:1803.08577, 2018.
+The classes are the first labels of bibtex and delicious; its other five sets are not at hand.
 
-* rates: the rate with the lowest training log-loss on a tenth of the rows (table 2).
-* epochs: log-loss at ten epochs, at the paper's rates, and CPU seconds so far (figures 1 and 4).
-* formulations: U-max with the double sum of the paper and with that of Raman et al. (figure 3).
-* runtimes: CPU seconds of 50 epochs, and of the same steps in numpy (table 4).
+* table: training log-loss after 50 epochs at several rates (table 3, figure 2);
+* rates: the rate with the lowest log-loss on a tenth of the rows (table 2);
+* epochs: log-loss at ten epochs, at the paper's rates, and CPU seconds (figures 1 and 4);
+* formulations: U-max with the double sum of the paper and with that of Raman et al. (figure 3);
+* runtimes: CPU seconds of 50 epochs, and of the same steps in numpy (table 4);
+* speed: steps per second beside the same steps in plain numpy, on syn4k.
 
-References
-----------
-.. [1] F. Fagan and G. Iyengar, "Unbiased scalable softmax optimization", arXiv:1803.08577, 2018.
+The figures of the authors come out under their protocol, as their published code and results show
+it, which differs from the text of section 4.1: every u starts at 0; learning rates are those of its
+table 2; the gradients of a mini-batch are summed, so that a rate for a mean is 100 times as high;
+the log-losses of one-vs-each, noise-contrastive estimation and importance sampling are "reported"
+as those of the softmax of probabilities, which are the softmax of the scores already. As
+probabilities are between 0 and 1, this cannot fall below log(K - 1 + e) - 1 for K classes.
 """
 
-import contextlib
-from collections.abc import Sequence
+import argparse
+from collections.abc import Callable
 from time import process_time
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.special import log_softmax
+from sklearn.base import clone
 
-from asv_bench.common.report import Column, Report
-from asv_bench.softmax.biased_softmax import SampledSoftmax
+from asv_bench.common.figures import lines
+from asv_bench.common.measure import quietly
+from asv_bench.common.report import Report
+from asv_bench.common.sets import DataSet, load
+from asv_bench.softmax.biased_softmax import METHODS, SampledSoftmax
 from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
-from asv_bench.softmax.table import (
-    GRID,
-    LOWER,
-    RATES,
-    TWICE,
-    mean_log_loss,
-    methods_of_table,
-)
-from sklearn_xc import SoftmaxUMax
-from sklearn_xc._checks import check_instances
-from sklearn_xc.softmax.training import train_epoch
-from sklearn_xc.solvers.schedule import Schedule
-from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
-from sklearn_xc.solvers.softmax_sgd import SoftmaxState
+from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 
+#: Table 3 of the paper: log-loss relative to implicit steps.
+PAPER = {
+    "bibtex": {"ove": 12.65, "nce": 12.65, "is": 12.48, "vanilla": 6.61, "umax": 4.25},
+    "delicious": {"ove": 1.77, "nce": 1.78, "is": 1.76, "vanilla": 1.16, "umax": 1.03},
+}
+#: Table 2 of the paper: learning rates, in units of 1 / n.
+RATES: dict[str, dict[str, float]] = {
+    "bibtex": dict(ove=1e2, nce=1e2, vanilla=1e-2, umax=0.1, implicit=10.0) | {"is": 1e2},
+    "delicious": dict(ove=10.0, nce=1e3, vanilla=1e-3, umax=1e-2, implicit=1e-2) | {"is": 1e3},
+}
 #: Table 4 of the paper: seconds of 50 epochs, of implicit steps with one class, of the others with
 #: five.
 PAPER_SECONDS = {"bibtex": (144, 197), "delicious": (287, 325)}
-#: The paper's methods, in its order.
-METHODS = ("ove", "nce", "is", "vanilla", "umax", "implicit")
-#: Rates of figure 3.
+#: All rates that are tried; those of vanilla steps begin lower.
+GRID = tuple(10.0 ** np.arange(-3, 4))
+LOWER = (1e-5, 1e-4)
 FORMULATION_RATES = tuple(10.0 ** np.arange(-4, 5))
-_NUMPY_STEPS = 1000
-
-# Okabe and Ito's colours, told apart by all common kinds of colour vision; with a marker each.
-_LOOKS = {
-    "ove": ("#009E73", "^"),
-    "nce": ("#CC79A7", "v"),
-    "is": ("#E69F00", "D"),
-    "vanilla": ("#56B4E9", "P"),
-    "umax": ("#0072B2", "s"),
-    "implicit": ("#000000", "o"),
-}
-
-RATES_COLUMNS = [
-    Column("set", "set"),
-    Column("method", "method"),
-    Column("paper", "paper: rate x n", "g"),
-    Column("rate", "rate x n", "g"),
-    Column("reported", "log-loss of the tenth, as reported", ".3f"),
-    Column("true_rate", "rate x n by true log-loss", "g"),
-    Column("log_loss", "true log-loss", ".3f"),
-]
-EPOCHS_COLUMNS = [
-    Column("set", "set"),
-    Column("method", "method"),
-    Column("rate", "rate x n", "g"),
-    Column("epochs", "epochs"),
-    Column("cpu_s", "CPU s", ".2f"),
-    Column("reported", "log-loss, as reported", ".3f"),
-    Column("log_loss", "true log-loss", ".3f"),
-]
-FORMULATIONS_COLUMNS = [
-    Column("set", "set"),
-    Column("rate", "rate x n", "g"),
-    Column("ours", "the paper's double sum", ".3f"),
-    Column("raman", "that of Raman et al.", ".3f"),
-    Column("times", "second over first", ".2f"),
-]
-RUNTIMES_COLUMNS = [
-    Column("set", "set"),
-    Column("paper_implicit", "paper: implicit, s", "g"),
-    Column("paper_others", "paper: others, s", "g"),
-    Column("paper_ratio", "paper: ratio", ".2f"),
-    *(Column(method, f"{method}, CPU s", ".2f") for method in reversed(METHODS)),
-    Column("ratio", "umax / implicit", ".2f"),
-    Column("numpy_ratio", "the same in numpy", ".2f"),
-]
+#: Methods whose log-loss the authors take of probabilities in place of scores.
+TWICE = ("ove", "nce", "is")
+_ROWS = 1024
+_STEPS, _NUMPY_STEPS = 15_000, 1_000
 
 
-def follow(
-    model: Any, X: Any, positions: np.ndarray, epochs: int, shown: Sequence[int], twice: bool
-) -> list[dict[str, Any]]:
-    """Train from 0 and return the training log-loss after some epochs.
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the experiment to a command line."""
+    parser.add_argument("--parts", nargs="+", choices=tuple(PARTS), default=tuple(PARTS))
+    parser.add_argument("--sets", nargs="+", default=("bibtex", "delicious"))
+    parser.add_argument("--epochs", type=int, default=50, help="(50)")
 
-    Parameters
-    ----------
-    model : SoftmaxUMax, ImplicitSoftmaxSGD or SampledSoftmax
-        Its parameters are taken, its `fit` is not called.
-    X : csr_array of shape (n, n_features)
-        Instances.
-    positions : ndarray of int32 of shape (n,)
-        Class of each.
-    epochs : int
-        How many to train.
-    shown : sequence of int
-        Epochs after which the log-loss is measured.
-    twice : bool
-        Whether the authors report that of the softmax of probabilities.
 
-    Returns
-    -------
-    list of dict
-        ``epochs``, CPU seconds of training so far, the log-loss as the authors would report it, and
-        the true one; up to where a method diverges.
+def main(options: argparse.Namespace, report: Report) -> list[dict[str, Any]]:
+    """Measure and report the parts; return the rows of all."""
+    found = []
+    for part in options.parts:
+        rows: list[dict[str, Any]] = []
+        for name in ("syn4k",) if part == "speed" else options.sets:
+            X, y = first_classes(load(name, options.data, cache=options.cache))
+            rows += PARTS[part](name, X, y, options.epochs)
+            print(f"{part}, {name}: measured", flush=True)
+        report.table(f"{part}: {options.epochs} epochs", rows)
+        if part == "epochs":
+            measures = ("log-loss, as reported", "log-loss")
+            for x in ("epochs", "CPU s"):
+                figure = lines(rows, "method", x, measures, log=("CPU s",), panels="set")
+                report.figure(figure, f"softmax_{x}".replace(" ", "_"))
+        found += [{"part": part, **row} for row in rows]
+    return found
+
+
+def first_classes(found: DataSet) -> tuple[Any, np.ndarray]:
+    """Return the training instances with features and labels, and the first label of each."""
+    X, Y = sp.csr_array(found.X_train), sp.csr_array(found.Y_train)
+    Y.sort_indices()
+    kept = np.flatnonzero((np.diff(Y.indptr) > 0) & (np.diff(X.indptr) > 0))
+    return X[kept], np.unique(Y.indices[Y.indptr[kept]], return_inverse=True)[1]
+
+
+def methods_of_table(epochs: int) -> dict[str, tuple[str, Any]]:
+    """Return names and unfitted estimators of table 3; the last two are not in the paper."""
+    common: dict[str, Any] = {"max_iter": epochs, "n_jobs": 1, "random_state": 0}
+    common |= {"fit_intercept": False, "early_stopping": False, "tol": 0.0}
+    paper = {"init": "zero", "u_init": "zero", **common}
+    uniform = {"sampling": "uniform", "n_hard_negatives": 0, **paper}
+    models: dict[str, tuple[str, Any]] = {
+        key: (f"{METHODS[key]} (100, 5)", SampledSoftmax(key, batch_size=100, **paper))
+        for key in TWICE
+    }
+    return models | {
+        "vanilla": ("vanilla (1, 5)", SampledSoftmax("vanilla", **paper)),
+        "umax": ("U-max (1, 5)", SoftmaxUMax(n_negatives=5, **uniform)),
+        "implicit": ("implicit (1, 1)", ImplicitSoftmaxSGD(n_negatives=1, **uniform)),
+        "ours": (
+            "implicit (1, 2), from means, by frequency",
+            ImplicitSoftmaxSGD(n_negatives=2, n_hard_negatives=0, **common),
+        ),
+        "hard": (
+            "implicit (1, 2 + 5 hard), the same",
+            ImplicitSoftmaxSGD(n_negatives=2, n_hard_negatives=5, **common),
+        ),
+    }
+
+
+def fit_at(key: str, model: Any, rate: float, X: Any, y: np.ndarray) -> dict[str, Any] | None:
+    """Fit at a rate in units of 1 / n; return rate, CPU seconds and log-losses, None if it fails.
+
+    Methods of mini-batches sum gradients: their rate is for the mean.
     """
-    instances = check_instances(model, X, reset=True)
-    n, n_classes = len(positions), 1 + int(positions.max())
-    problem = SoftmaxProblem(
-        instances, np.arange(n, dtype=np.int32), positions, np.ones(n), n_classes, 0.0
-    )
-    state = SoftmaxState.at(np.zeros((n_classes, X.shape[1]), instances.dtype), np.zeros(n))
-    points: list[dict[str, Any]] = []
-    measuring, began = 0.0, process_time()
-
-    settings, schedule = model._settings(problem, 0), Schedule(model.learning_rate, model.decay)
-    with contextlib.suppress(FloatingPointError):  # a rate too high
-        for epoch in range(1, epochs + 1):
-            train_epoch(problem, state, settings, schedule, epoch - 1, None)
-            now, weights = process_time(), state.weights
-            if epoch not in shown:
-                continue
-            true = mean_log_loss(weights, instances, positions)
-            if not np.isfinite(true):
-                break
-            seen = mean_log_loss(weights, instances, positions, twice=True) if twice else true
-            spent = now - began - measuring
-            points.append({"epochs": epoch, "cpu_s": spent, "reported": seen, "log_loss": true})
-            measuring += process_time() - now
-    return points
+    model = clone(model).set_params(learning_rate=rate * getattr(model, "batch_size", 1))
+    began = process_time()
+    try:
+        quietly(model.fit, X, y)
+    except ValueError as error:
+        if "diverged" not in str(error):
+            raise
+        return None
+    seconds = process_time() - began
+    true = mean_log_loss(model.coef_, X, y)
+    reported = mean_log_loss(model.coef_, X, y, twice=True) if key in TWICE else true
+    found = {"rate": rate, "CPU s": seconds, "log-loss, as reported": reported, "log-loss": true}
+    return found if np.isfinite(true) else None
 
 
-def _positions(y: np.ndarray) -> np.ndarray:
-    return np.unique(y, return_inverse=True)[1].astype(np.int32)
+def mean_log_loss(W: np.ndarray, X: Any, y: np.ndarray, *, twice: bool = False) -> float:
+    """Return the mean log-loss of the softmax of the scores, or of that of the probabilities."""
+    total = 0.0
+    for first in range(0, len(y), _ROWS):
+        rows = slice(first, first + _ROWS)
+        found = log_softmax(np.asarray(X[rows] @ W.T, np.float64), axis=1)
+        if twice:
+            found = log_softmax(np.exp(found), axis=1)
+        total -= found[np.arange(len(found)), y[rows]].sum()
+    return float(total / len(y))
 
 
-def _models(epochs: int) -> dict[str, tuple[str, Any]]:
-    """Return the paper's methods by key."""
-    return {key: one for key, one in methods_of_table(epochs, 1).items() if key in METHODS}
+def _at_all_rates(key: str, model: Any, X: Any, y: np.ndarray) -> list[dict[str, Any]]:
+    tried = (fit_at(key, model, rate, X, y) for rate in (LOWER if key == "vanilla" else ()) + GRID)
+    return [found for found in tried if found is not None]
 
 
-def _at(model: Any, rate: float) -> Any:
-    return model.set_params(learning_rate=rate * getattr(model, "batch_size", 1))
-
-
-def choose_rates(name: str, X: Any, y: np.ndarray, epochs: int) -> list[dict[str, Any]]:
-    """Return the rate that each method would take by a tenth of the rows: table 2.
-
-    Parameters
-    ----------
-    name : str
-        Of the set.
-    X : csr_array of shape (n, n_features)
-        Instances.
-    y : ndarray of shape (n,)
-        Classes.
-    epochs : int
-        Of each trial.
-
-    Returns
-    -------
-    list of dict
-        A row per method; see ``RATES_COLUMNS``.
-    """
-    tenth = np.random.default_rng(0).permutation(len(y))[: max(1, len(y) // 10)]
-    X, positions = X[tenth], _positions(y[tenth])
+def _table(name: str, X: Any, y: np.ndarray, epochs: int) -> list[dict[str, Any]]:
+    """Return the rows of table 3: at the authors' rate, and at the best rate by true log-loss."""
     rows = []
-    for key, (label, model) in _models(epochs).items():
-        tried = []
-        for rate in (LOWER if key == "vanilla" else ()) + GRID:
-            points = follow(_at(model, rate), X, positions, epochs, (epochs,), key in TWICE)
-            tried += [(point["reported"], point["log_loss"], rate) for point in points]
-        row = {"set": name, "method": label, "key": key, "paper": RATES.get(name, {}).get(key)}
+    for key, (method, model) in methods_of_table(epochs).items():
+        tried = _at_all_rates(key, model, X, y)
+        theirs = RATES.get(name, {}).get(key)
+        chosen = [found for found in tried if theirs and np.isclose(found["rate"], theirs)] or tried
+        row: dict[str, Any] = {"set": name, "method": method, "classes": len(np.unique(y))}
+        row["paper: relative"] = PAPER.get(name, {}).get(key)
         if tried:
-            row["reported"], _, row["rate"] = min(tried)
-            row["log_loss"], row["true_rate"] = min((true, rate) for _, true, rate in tried)
+            row |= min(chosen, key=lambda found: found["log-loss, as reported"])
+            best = min(tried, key=lambda found: found["log-loss"])
+            row |= {"best log-loss": best["log-loss"], "best rate": best["rate"], "_key": key}
+            row |= {f"at {found['rate']:g}": found["log-loss"] for found in tried}
         rows.append(row)
+    unit = [row["log-loss, as reported"] for row in rows if row.get("_key") == "implicit"]
+    for row in rows if unit else ():
+        row["relative"] = row.get("log-loss, as reported", np.nan) / unit[0]
     return rows
 
 
-def follow_epochs(name: str, X: Any, y: np.ndarray, epochs: int) -> list[dict[str, Any]]:
-    """Return the log-loss of each method at ten epochs, at the paper's rates: figures 1 and 4.
-
-    Parameters
-    ----------
-    name, X, y, epochs
-        As of ``choose_rates``; other sets than the paper's take a rate of 1.
-
-    Returns
-    -------
-    list of dict
-        A row per method and epoch; see ``EPOCHS_COLUMNS``.
-    """
-    positions = _positions(y)
-    shown = sorted({1, *np.linspace(0, epochs, 11).astype(int)[1:].tolist()})
+def _rates(name: str, X: Any, y: np.ndarray, epochs: int) -> list[dict[str, Any]]:
+    tenth = np.random.default_rng(0).permutation(len(y))[: max(1, len(y) // 10)]
+    X, y = X[tenth], np.unique(y[tenth], return_inverse=True)[1]
     rows = []
-    for key, (label, model) in _models(epochs).items():
-        rate = RATES.get(name, {}).get(key, 1.0)
-        follow(_at(model, rate), X, positions, 1, (), False)  # compiled, or loaded
-        rows += [
-            {"set": name, "method": label, "key": key, "rate": rate, **point}
-            for point in follow(model, X, positions, epochs, shown, key in TWICE)
-        ]
-    return rows
-
-
-def compare_formulations(name: str, X: Any, y: np.ndarray, epochs: int) -> list[dict[str, Any]]:
-    """Return the log-loss of U-max by rate, with both double sums: figure 3.
-
-    Parameters
-    ----------
-    name, X, y, epochs
-        As of ``choose_rates``.
-
-    Returns
-    -------
-    list of dict
-        A row per rate; see ``FORMULATIONS_COLUMNS``. None where it diverges.
-    """
-    positions, rows = _positions(y), []
-    common: dict[str, Any] = {"init": "zero", "fit_intercept": False, "max_iter": epochs}
-    for rate in FORMULATION_RATES:
-        row: dict[str, Any] = {"set": name, "rate": rate}
-        for key, model in (
-            ("ours", SoftmaxUMax(sampling="uniform", n_hard_negatives=0, n_negatives=5, **common)),
-            ("raman", SampledSoftmax("raman", **common)),
-        ):
-            points = follow(_at(model, rate), X, positions, epochs, (epochs,), False)
-            row[key] = points[-1]["log_loss"] if points else None
-        if row["ours"] is not None and row["raman"] is not None:
-            row["times"] = row["raman"] / row["ours"]
+    for key, (method, model) in _of_paper(epochs).items():
+        tried = _at_all_rates(key, model, X, y)
+        row = {"set": name, "method": method, "paper: rate x n": RATES.get(name, {}).get(key)}
+        for measure in ("log-loss, as reported", "log-loss"):
+            best = min(tried, key=lambda found: found[measure], default={})
+            row |= {f"rate by {measure}": best.get("rate"), measure: best.get(measure)}
         rows.append(row)
     return rows
 
 
-def time_epochs(name: str, X: Any, y: np.ndarray, epochs: int) -> dict[str, Any]:
-    """Return CPU seconds of some epochs by method, with one instance a step: table 4.
+def _epochs(name: str, X: Any, y: np.ndarray, epochs: int) -> list[dict[str, Any]]:
+    """Return the log-losses of fits with ten numbers of epochs, at the paper's rates."""
+    shown = sorted({1, *np.linspace(0, epochs, 11).astype(int).tolist()} - {0})
+    rows = []
+    for key, (method, model) in _of_paper(epochs).items():
+        rate = RATES.get(name, {}).get(key, 1.0)
+        for n in shown:
+            found = fit_at(key, clone(model).set_params(max_iter=n), rate, X, y)
+            rows += [{"set": name, "method": method, "epochs": n, **found}] if found else []
+    return rows
 
-    Parameters
-    ----------
-    name, X, y, epochs
-        As of ``choose_rates``.
 
-    Returns
-    -------
-    dict
-        See ``RUNTIMES_COLUMNS``; the ratio in numpy is of 1,000 steps.
-    """
-    positions = _positions(y)
-    row: dict[str, Any] = {"set": name}
-    if name in PAPER_SECONDS:
-        implicit, others = PAPER_SECONDS[name]
-        row |= {
-            "paper_implicit": implicit, "paper_others": others, "paper_ratio": others / implicit,
-        }  # fmt: skip
-    for key, (_, model) in _models(epochs).items():
-        if hasattr(model, "batch_size") and key in TWICE:
+def _formulations(name: str, X: Any, y: np.ndarray, epochs: int) -> list[dict[str, Any]]:
+    umax = methods_of_table(epochs)["umax"][1].set_params(u_init="optimal")
+    raman = SampledSoftmax(
+        "raman", init="zero", max_iter=epochs, early_stopping=False, tol=0.0, random_state=0
+    )
+    rows = []
+    for rate in FORMULATION_RATES:
+        found = [fit_at("umax", model, rate, X, y) for model in (umax, raman)]
+        ours, theirs = (one and one["log-loss"] for one in found)
+        row = {"set": name, "rate": rate, "the paper's double sum": ours, "Raman et al.": theirs}
+        rows.append(row | {"second over first": theirs / ours if ours and theirs else None})
+    return rows
+
+
+def _runtimes(name: str, X: Any, y: np.ndarray, epochs: int) -> list[dict[str, Any]]:
+    """Return CPU seconds by method with one instance a step; the ratio in numpy is of few steps."""
+    implicit, others = PAPER_SECONDS.get(name, (None, None))
+    row: dict[str, Any] = {"set": name, "paper: implicit, s": implicit, "paper: others, s": others}
+    seconds = {}
+    for key, (_, model) in _of_paper(epochs).items():
+        if key in TWICE:
             model.set_params(batch_size=1)
-        _at(model, RATES.get(name, {}).get(key, 1.0))
-        follow(model, X, positions, 1, (), False)  # compiled, or loaded
+        found = fit_at(key, model, RATES.get(name, {}).get(key, 1.0), X, y) or {}
+        seconds[key] = found.get("CPU s", np.nan)
+    ratio = seconds["umax"] / seconds["implicit"]
+    numpy = _numpy_seconds(X, y)
+    row |= {f"{key}, CPU s": spent for key, spent in seconds.items()} | {"umax / implicit": ratio}
+    return [row | {"the same in numpy": numpy["umax"] / numpy["implicit"]}]
+
+
+def _speed(name: str, X: Any, y: np.ndarray, epochs: int) -> list[dict[str, Any]]:
+    X, y = X[:_STEPS], np.unique(y[:_STEPS], return_inverse=True)[1]
+    numpy, rows = _numpy_seconds(X, y), []
+    for key, rate in (("umax", 0.1), ("implicit", 1.0)):
+        method, model = methods_of_table(9)[key]
+        fit_at(key, clone(model).set_params(max_iter=1), rate, X, y)  # compiled, or loaded
+        found = fit_at(key, model, rate, X, y) or {"CPU s": np.nan}
+        ours, theirs = 9 * len(y) / found["CPU s"], _NUMPY_STEPS / numpy[key]
+        rows.append({"method": method, "steps/s": ours, "numpy": theirs, "ratio": ours / theirs})
+    return rows
+
+
+def _numpy_seconds(X: Any, y: np.ndarray) -> dict[str, float]:
+    """Return CPU seconds of steps in plain numpy, by method."""
+    order = np.random.default_rng(0).permutation(len(y))[:_NUMPY_STEPS]
+    rng, seconds = np.random.default_rng(0), {}
+    for key, steps, settings in (
+        ("umax", umax_steps, (0.1, 5, 1.0)),
+        ("implicit", implicit_steps, (1.0,)),
+    ):
+        W, u = np.zeros((1 + int(y.max()), X.shape[1])), np.zeros(len(y))
         began = process_time()
-        follow(model, X, positions, epochs, (), False)
-        row[key] = process_time() - began
-    row["ratio"] = row["umax"] / row["implicit"]
-    order = np.random.default_rng(0).permutation(len(positions))[:_NUMPY_STEPS]
-    W, u = np.zeros((1 + int(positions.max()), X.shape[1])), np.zeros(len(positions))
-    rng, began = np.random.default_rng(0), process_time()
-    umax_steps(X, positions, W.copy(), u.copy(), order, 0.1, 5, 1.0, rng)
-    middle = process_time()
-    implicit_steps(X, positions, W, u, order, 1.0, rng)
-    row["numpy_ratio"] = (middle - began) / (process_time() - middle)
-    return row
+        steps(X, y, W, u, order, *settings, rng)
+        seconds[key] = process_time() - began
+    return seconds
 
 
-def report_formulations(rows: Sequence[dict[str, Any]], report: Report) -> None:
-    """Show figure 3 as a table, with the mean ratio that the paper has."""
-    report.table("U-max by its double sum: training log-loss", rows, FORMULATIONS_COLUMNS)
-    for name in dict.fromkeys(row["set"] for row in rows):
-        times = [row["times"] for row in rows if row["set"] == name and "times" in row]
-        if times:
-            report.line(
-                f"{name}: mean of {len(times)} rates {np.mean(times):.2f}, the paper on Eurlex 3.08"
-            )
+def _of_paper(epochs: int) -> dict[str, tuple[str, Any]]:
+    known = methods_of_table(epochs)
+    return {key: known[key] for key in (*TWICE, "vanilla", "umax", "implicit")}
 
 
-def draw_epochs(rows: Sequence[dict[str, Any]]) -> Any:
-    """Draw the log-loss as reported by epochs and by CPU seconds, a row of panels per set.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        Of ``follow_epochs``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    from matplotlib.figure import Figure  # without pyplot: no global state, no window
-
-    names = list(dict.fromkeys(row["set"] for row in rows))
-    figure = Figure(figsize=(9.6, 3.6 * len(names)), layout="constrained")
-    axes = figure.subplots(len(names), 2, squeeze=False)
-    for name, pair in zip(names, axes, strict=True):
-        for ax, key, label in zip(
-            pair, ("epochs", "cpu_s"), ("epochs", "CPU seconds of training"), strict=True
-        ):
-            for method, (colour, marker) in _LOOKS.items():
-                of_method = [r for r in rows if (r["set"], r["key"]) == (name, method)]
-                if of_method:
-                    ax.plot(
-                        [r[key] for r in of_method], [r["reported"] for r in of_method],
-                        color=colour, marker=marker, markersize=5, label=of_method[0]["method"],
-                    )  # fmt: skip
-            ax.set_xlabel(label)
-            ax.set_ylabel("log-loss, as reported")
-            ax.set_title(name, fontsize=11)
-            ax.grid(alpha=0.3)
-            if key == "cpu_s":
-                ax.set_xscale("log")
-                ax.xaxis.set_major_formatter("{x:g}")
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    return figure
+PARTS: dict[str, Callable[[str, Any, np.ndarray, int], list[dict[str, Any]]]] = {
+    "table": _table,
+    "rates": _rates,
+    "epochs": _epochs,
+    "formulations": _formulations,
+    "runtimes": _runtimes,
+    "speed": _speed,
+}

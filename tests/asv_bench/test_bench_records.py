@@ -6,17 +6,11 @@ import pytest
 
 from asv_bench import records
 from asv_bench.__main__ import main
-from asv_bench.common.report import Column, Report
+from asv_bench.common.report import Report, format_table
 
-COLUMNS = [
-    Column("set", "set"),
-    Column("P@1", "P@1", ".1f"),
-    Column("share", "kept", ".1%"),
-    Column("cpu_s", "CPU s", ".2f"),
-]
 ROWS = [
-    {"set": "bibtex", "P@1": np.float64(63.8171), "share": 0.914, "cpu_s": 0.434, "unseen": 99},
-    {"set": "delicious", "P@1": np.float32(67.13), "share": float("nan"), "cpu_s": None},
+    {"set": "bibtex", "P@1": np.float64(63.8171), "kept": 0.914, "CPU s": 0.434, "_hidden": 99},
+    {"set": "delicious", "P@1": np.float32(67.13), "kept": float("nan"), "CPU s": None},
 ]
 PAGE = """
 Made up.
@@ -40,7 +34,7 @@ No record: 5.
 def kept(tmp_path):
     """Return a folder with a record."""
     report = Report("accuracy", record=tmp_path / "kept" / "accuracy.json")
-    report.table("Test split of 4,880 rows", ROWS, COLUMNS)
+    report.table("Test split of 4,880 rows", ROWS)
     report.line("Means of 3.")
     report.save()
     return tmp_path / "kept"
@@ -64,51 +58,41 @@ def test_record_has_what_was_measured_and_on_what(kept):
     assert record["cpu_s"] >= 0
     assert record["peak_mib"] > 10
     (table,) = record["tables"]
-    assert table["columns"] == {"set": "set", "P@1": "P@1", "share": "kept", "cpu_s": "CPU s"}
+    assert list(table["columns"]) == ["set", "P@1", "kept", "CPU s"]
     assert table["rows"] == [
-        {"set": "bibtex", "P@1": 63.8171, "share": 0.914, "cpu_s": 0.434},
-        {"set": "delicious", "P@1": 67.13, "share": None, "cpu_s": None},
+        {"set": "bibtex", "P@1": 63.8171, "kept": 0.914, "CPU s": 0.434},
+        {"set": "delicious", "P@1": 67.13, "kept": None, "CPU s": None},
     ]
     assert record["notes"] == ["Means of 3."]
 
 
-def test_command_line_writes_sizes_and_no_path_of_this_machine(made_sets, tmp_path):
-    file = tmp_path / "records" / "few.json"
-    out = tmp_path / "out"
-    options = ["accuracy", f"--data={made_sets}", "--sets", "bibtex", "--out", str(out)]
-    assert main([*options, "--record", str(file)]) == 0
+def test_command_line_writes_sizes_and_no_path_of_this_machine(data, tmp_path):
+    file, out = tmp_path / "records" / "few.json", tmp_path / "out"
+    options = ["inits", f"--data={data}", "--sets", "bibtex", "--labels", "2", "--out", str(out)]
+    assert main([*options, "--repeats", "1", "--record", str(file)]) == 0
     record = json.loads(file.read_text())
-    assert record["command"] == "python -m asv_bench accuracy --data=DIR --sets bibtex"
-    assert record["sets"]["bibtex"] | {"n_nonzeros": 0, "n_pairs": 0} == {
-        "n_train": 60, "n_test": 30, "n_features": 40, "n_nonzeros": 0, "n_labels": 6, "n_pairs": 0,
-    }  # fmt: skip
+    command = "python -m asv_bench inits --data DIR --sets bibtex --labels 2 --repeats 1"
+    assert record["command"] == command
+    assert record["sets"]["bibtex"]["n_train"] == 200
     assert str(tmp_path) not in file.read_text()
-    assert not (out / "accuracy.json").exists()
-    assert main(["accuracy", "--data", str(made_sets), *options[2:]]) == 0
-    beside = json.loads((out / "accuracy.json").read_text())
-    assert beside["command"] == "python -m asv_bench accuracy --data DIR --sets bibtex"
+    assert not (out / "inits.json").exists()
+    assert "Newton steps" in (out / "inits.txt").read_text()
 
 
 def test_stopped_experiment_says_so(tmp_path, capsys):
     file = tmp_path / "stopped.json"
     with pytest.raises(SystemExit):
-        main(["accuracy", "--record", str(file)])
+        main(["inits", "--record", str(file)])
     assert json.loads(file.read_text())["finished"] is False
 
 
-@pytest.fixture(scope="module")
-def made_sets(tmp_path_factory):
-    """Return a folder with made data under the name of a real set."""
-    from sklearn_xc.datasets import dump_xmc_file, make_xc_classification
-
-    folder = tmp_path_factory.mktemp("data")
-    X, Y = make_xc_classification(
-        n_samples=90, n_features=40, n_labels=6, nnz_per_row=10, random_state=0
-    )
-    (folder / "bibtex").mkdir()
-    dump_xmc_file(folder / "bibtex" / "bibtex_train.txt.gz", X[:60], Y[:60])
-    dump_xmc_file(folder / "bibtex" / "bibtex_test.txt.gz", X[60:], Y[60:])
-    return folder
+def test_tables():
+    plain = format_table(ROWS)
+    assert plain.splitlines()[2] == "bibtex     63.82  0.9140  0.4340"
+    assert format_table(ROWS, markdown=True).splitlines()[3] == "| delicious | 67.13 |  |  |"
+    numbers = [{"n": n} for n in (1234567, 12345.6, 0.00012, -3.5, True, float("inf"))]
+    cells = format_table(numbers).splitlines()[2:]
+    assert cells == ["1,234,567", "12,346", "1.20e-04", "-3.500", "True"]
 
 
 # Pages against records
@@ -172,7 +156,7 @@ def test_changes_beyond_noise_are_named(kept, tmp_path, monkeypatch, capsys):
     assert records.main(["--changed", str(new)]) == 0
     record = json.loads((new / "accuracy.json").read_text())
     first = record["tables"][0]["rows"][0]
-    first |= {"P@1": 63.9, "cpu_s": 0.5}
+    first |= {"P@1": 63.9, "CPU s": 0.5}
     (new / "accuracy.json").write_text(json.dumps(record))
     (new / "another.json").write_text(json.dumps(record))
     capsys.readouterr()
