@@ -103,7 +103,6 @@ _MAY_BE: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "analyzer": ("a text", lambda value: type(value) is str),
     "encoding": ("utf-8, latin-1 or ascii", lambda name: name in ("utf-8", "latin-1", "ascii")),
     "input": ("'content'", lambda value: value == "content"),
-    "input_type": ("a text", lambda value: type(value) is str),
     "n_jobs": ("at most 64", lambda value: value is None or abs(value) <= 64),
     "ngram_range": (
         "two integers from 1 to 20",
@@ -120,10 +119,12 @@ _MAY_BE: dict[str, tuple[str, Callable[[Any], bool]]] = {
         ),
     ),
     **dict.fromkeys(
-        ("drop", "max_categories", "memory", "min_frequency", "preprocessor", "tokenizer"),
+        (
+            *("drop", "max_categories", "min_frequency", "memory"),
+            *("preprocessor", "tokenizer", "transform_input"),
+        ),
         ("None", lambda value: value is None),
     ),
-    "transform_input": ("None", lambda value: value is None),
 }
 
 
@@ -131,12 +132,6 @@ def _numbers_words(words: Any, require: Any) -> bool:
     if not isinstance(words, dict) or not all(isinstance(word, str) for word in words):
         return False
     return sorted(words.values()) == list(range(len(words))) and require("words", len(words))
-
-
-def _weighs_words(transformer: Any, require: Any) -> bool:
-    weights = getattr(transformer, "idf_", None)
-    is_one = type(transformer).__name__ == "TfidfTransformer"
-    return is_one and (weights is None or require("words", len(weights)))
 
 
 class _Steps(Attribute):
@@ -213,7 +208,7 @@ OF_OTHERS |= {
     },
     "TfidfVectorizer": {
         "vocabulary_": _words,
-        "_tfidf": Tested("a weight for each word", _weighs_words),
+        "_tfidf": Estimator("transform", features="words"),
     },
     "TruncatedSVD": {"n_features_in_": _width, "components_": Array("float", None, "features")},
 }
