@@ -1,8 +1,8 @@
 """Estimators fitted to some of the rows, and their answers for those held out.
 
 The one mechanism from which stacks, thresholds and probabilities are learned: ``split`` chooses the
-rows, ``HeldOutFits`` fits clones in threads or on a cluster, and ``LearnsFromHeldOut.fit_held_out``
-does both for an estimator with members.
+rows, ``HeldOutFits`` fits clones in threads or on a cluster, and ``LearnsFromHeldOut`` does both
+for an estimator with members.
 """
 
 import warnings
@@ -49,7 +49,7 @@ from sklearn_xc.parallel.threads import count_threads
 _HELD_OUT, _FEWEST, _SMALL, _FOLDS = 0.1, 1_000, 5_000, 5
 #: Held-out rows that are learned from, at most; drawn at random from more.
 MOST_ROWS = 20_000
-#: From the caller of ``fit`` to ``_fit_folds``: two decorators, fit and fit_held_out are between.
+#: From the caller of ``fit`` to ``_fit_folds``: two decorators, fit and _fit_held_out are between.
 _STACKLEVEL = 6
 
 Members = Sequence[tuple[str, Any]]
@@ -311,7 +311,7 @@ class LearnsFromHeldOut(RoutesFit):
     def _part_name(self, name: str) -> str:
         return f"estimator {name!r}"
 
-    def fit_held_out(
+    def _fit_held_out(
         self,
         members: Members,
         X: Any,

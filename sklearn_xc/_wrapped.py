@@ -199,7 +199,7 @@ class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
                 f"{who} inside: TextClassifierXC(vectorizer, {who}(classifier))."
             )
         members = [("estimator", self.estimator)]
-        held_out, _, progress = self.fit_held_out(
+        held_out, _, progress = self._fit_held_out(
             members, X, y, sample_weight, params, fit, of_classes=of_classes
         )
         progress.close()

@@ -100,6 +100,8 @@ def _read(path: str, options: Any) -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("error", pandas.errors.ParserWarning)  # every row has too many cells
         if kind == "jsonl":
+            if pandas.__version__.startswith("2."):  # later versions follow dtype
+                form["convert_dates"] = False
             yield from pandas.read_json(source, lines=True, dtype=False, **form)
             return
         yield from pandas.read_csv(

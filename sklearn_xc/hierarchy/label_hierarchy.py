@@ -145,6 +145,11 @@ class LabelHierarchy:
         LabelHierarchy
             Nodes: `labels`, then names in the order of `parents`, then the others.
 
+        Raises
+        ------
+        ValueError, TypeError
+            For anything else, and as the class.
+
         Examples
         --------
         >>> from sklearn_xc import LabelHierarchy
@@ -217,6 +222,11 @@ class LabelHierarchy:
         -------
         LabelHierarchy
             Nodes: the labels, in the order of `paths`, then prefixes of paths that have no label.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For anything else, and as the class.
 
         Examples
         --------

@@ -252,7 +252,7 @@ class StackingXC(LearnsFromHeldOut, StackedModel, BaseComposition):
         if reads_matrix:
             check_training_instances(self, X)
         fit = Fit(self, X, y, sample_weight)
-        held_out, routed, progress = self.fit_held_out(
+        held_out, routed, progress = self._fit_held_out(
             members, X, y, sample_weight, fit_params, fit, n_more_parts=1
         )
         self._keep_frequencies(X, held_out, reads_matrix=reads_matrix)
