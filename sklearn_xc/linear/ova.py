@@ -32,7 +32,7 @@ from sklearn_xc.solvers.problem import constant_scores
 from sklearn_xc.weights.label_weights import LabelWeights
 
 #: From the caller of ``fit`` to a function that it calls: fit and its two decorators are between.
-_STACKLEVEL = 5
+STACKLEVEL = 5
 
 
 @declares()
@@ -289,7 +289,7 @@ class OvALinearXC(LinearModel):
         with block_store(self, instances, targets, weight, start=start) as store:
             self._train(instances, targets, weight, self._fitted_cost, progress, store, previous)
             progress.end()
-        warn_of_fit(self, _STACKLEVEL)
+        warn_of_fit(self, STACKLEVEL)
         self._warn_of_unseen()
         return self
 
@@ -454,7 +454,7 @@ class OvALinearXC(LinearModel):
         self.n_samples_fit_ = max(self.n_samples_fit_, new.n_samples_fit_)
         self._unseen_labels = self._find_unseen()
         self._weights.unseen = self._unseen_labels
-        warn_of_fit(new, _STACKLEVEL)
+        warn_of_fit(new, STACKLEVEL)
         new._warn_of_unseen()
         return self
 

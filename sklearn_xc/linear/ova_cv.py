@@ -25,7 +25,7 @@ from sklearn_xc._state import built_apart
 from sklearn_xc.exceptions import ConvergenceWarning, GridEdgeWarning
 from sklearn_xc.linear.c_search import FoldScorer, check_scoring, search, with_rows
 from sklearn_xc.linear.checkpoints import block_store
-from sklearn_xc.linear.ova import _STACKLEVEL, OvALinearXC
+from sklearn_xc.linear.ova import STACKLEVEL, OvALinearXC
 from sklearn_xc.linear.problem import loss_of
 from sklearn_xc.linear.report import warn_of_fit
 from sklearn_xc.losses import MarginLoss
@@ -259,7 +259,7 @@ prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
             progress.end()
         self._warn_of_folds()
         self._warn_of_edge()
-        warn_of_fit(self, _STACKLEVEL)
+        warn_of_fit(self, STACKLEVEL)
         self._warn_of_unseen()
         return self
 
@@ -341,7 +341,7 @@ prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
                 "Raise max_iter or tol, or leave out the largest Cs; path_report_ has their "
                 "numbers.",
                 ConvergenceWarning,
-                stacklevel=_STACKLEVEL,
+                stacklevel=STACKLEVEL,
             )
 
     def _warn_of_edge(self) -> None:
@@ -357,7 +357,7 @@ prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
                 f"OvALinearXCCV: the best C, {self.C_:.3g}, is the {which} of the {last + 1} in "
                 f"Cs_. A {where} one may be better: give Cs as an array that reaches farther.",
                 GridEdgeWarning,
-                stacklevel=_STACKLEVEL,
+                stacklevel=STACKLEVEL,
             )
 
 

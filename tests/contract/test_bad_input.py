@@ -84,7 +84,7 @@ def trainings(entry):
     calls = [entry.make().fit, entry.make().fit(X, Y).fit]
     if entry.has("partial_fit"):
         calls += [entry.make().partial_fit, entry.make().fit(X, Y).partial_fit]
-    if entry.has("warm_start"):
+    if entry.has("warm_start") and entry.has("partial_fit"):  # else matched by name
         calls.append(entry.make(warm_start=True).fit(X, Y).fit)
     return calls
 

@@ -150,7 +150,7 @@ class TestAnotherFit:
         fitted(tmp_path)
         with pytest.raises(ValueError, match=r"other parameters: C was None, is 2\.0\. Give each"):
             fitted(tmp_path, C=2.0)
-        with pytest.raises(ValueError, match=r"loss was 'squared_hinge', is another"):
+        with pytest.raises(ValueError, match=r"loss was 'squared_hinge', is "):
             fitted(tmp_path, loss=SquaredHinge())
         with pytest.raises(ValueError, match=r"max_memory was None, is '1GB'"):
             fitted(tmp_path, max_memory="1GB")
