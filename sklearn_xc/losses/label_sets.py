@@ -1,4 +1,4 @@
-"""Losses of the scores of all labels of an instance at once: what they are, and a table of them."""
+"""Losses of the scores of all labels of an instance: the protocol, and a table by name."""
 
 from collections.abc import Callable
 from numbers import Real
@@ -83,7 +83,7 @@ LABEL_SET_LOSSES: dict[str, Callable[..., LabelSetLoss]] = {
     "softmax": CrossEntropy,
     "triplet": Triplet,
 }
-#: What every loss has; see `LabelSetLoss`.
+#: Attributes of every loss; see `LabelSetLoss`.
 _ATTRIBUTES = ("gradient", "support_floor", "parameters")
 _ARRAY, _FLOAT, _INT = numba.float64[::1], numba.float64, numba.int64
 
@@ -137,12 +137,10 @@ def make_label_set_loss(loss: str | LabelSetLoss, who: str = "loss") -> LabelSet
 
 
 def _check_functions(loss: LabelSetLoss, who: str) -> None:
+    """Raise ValueError for functions that numba cannot compile, or that return something else."""
     parameters = numba.typeof(tuple(map(float, loss.parameters)))
-    check_compiles(
-        loss.gradient, (_ARRAY, _INT, _INT, parameters, _ARRAY, _ARRAY),
-        f"{who}: gradient of {loss!r}", "the loss and a score, two numbers", 2,
-    )  # fmt: skip
-    check_compiles(
-        loss.support_floor, (_FLOAT, _FLOAT, parameters),
-        f"{who}: support_floor of {loss!r}", "a number", 1,
-    )  # fmt: skip
+    arguments = _ARRAY, _INT, _INT, parameters, _ARRAY, _ARRAY
+    results = "the loss and a score, two numbers"
+    check_compiles(loss.gradient, arguments, f"{who}: gradient of {loss!r}", results, 2)
+    scores = _FLOAT, _FLOAT, parameters
+    check_compiles(loss.support_floor, scores, f"{who}: support_floor of {loss!r}", "a number", 1)

@@ -10,9 +10,15 @@ from sklearn_xc.losses import MaxMargin
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
 
 SPARSE = [
-    sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.csc_array, sp.coo_matrix, sp.coo_array,
-    sp.lil_array, sp.bsr_matrix,
-]  # fmt: skip
+    sp.csr_matrix,
+    sp.csr_array,
+    sp.csc_matrix,
+    sp.csc_array,
+    sp.coo_matrix,
+    sp.coo_array,
+    sp.lil_array,
+    sp.bsr_matrix,
+]
 DTYPES = [bool, np.int8, np.uint8, np.int64, np.float32, np.float64]
 NAMES = ("zebra", "ape", "cat", "emu")
 

@@ -47,8 +47,13 @@ class TestPipelines:
         words = {word: model.feature_embedding_[k] for word, k in vectorizer.vocabulary_.items()}
         sums = {name: sum(words[w] for w in text.split()) for name, text in TOPICS.items()}
         own = [words[w] @ sums[t] for t, text in TOPICS.items() for w in text.split()]
-        other = [words[w] @ sums[s] for t, text in TOPICS.items() for w in text.split()
-                 for s in TOPICS if s != t]  # fmt: skip
+        other = [
+            words[w] @ sums[s]
+            for t, text in TOPICS.items()
+            for w in text.split()
+            for s in TOPICS
+            if s != t
+        ]
         assert np.mean(own) > np.mean(other) + 3 * np.std(other)
 
 

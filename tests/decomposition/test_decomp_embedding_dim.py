@@ -8,8 +8,13 @@ import pytest
 import scipy.sparse as sp
 
 PROMISED = (
-    "coef_", "intercept_", "feature_embedding_", "threshold_", "index_recall_", "label_counts_",
-)  # fmt: skip
+    "coef_",
+    "intercept_",
+    "feature_embedding_",
+    "threshold_",
+    "index_recall_",
+    "label_counts_",
+)
 
 
 def with_share(n, d, n_nonzero, seed=0):
@@ -35,13 +40,20 @@ def in_containers(X, rng):
     negative = np.where((X == 0) & (rng.random(X.shape) < 0.5), -0.0, X)
     coo = stored(X, rng)
     return {
-        "dense": X, "negative zeros": negative, "Fortran": np.asfortranarray(X),
-        "frame": pd.DataFrame(X), "list": X.tolist(),
+        "dense": X,
+        "negative zeros": negative,
+        "Fortran": np.asfortranarray(X),
+        "frame": pd.DataFrame(X),
+        "list": X.tolist(),
         "sparse frame": pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(X)),
-        "csr": sp.csr_array(X), "csc": sp.csc_matrix(X), "coo": sp.coo_array(X),
-        "lil": sp.lil_matrix(X), "stored zeros": sp.csr_array(coo), "sums": coo,
+        "csr": sp.csr_array(X),
+        "csc": sp.csc_matrix(X),
+        "coo": sp.coo_array(X),
+        "lil": sp.lil_matrix(X),
+        "stored zeros": sp.csr_array(coo),
+        "sums": coo,
         "stored zeros by column": sp.csc_array(coo),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.filterwarnings("ignore:pandas.DataFrame with sparse columns")

@@ -129,7 +129,7 @@ def refusals():
         "lengths": ((WORDS[1:], V), ValueError, "Got 29 words and 30 vectors"),
         "no words": ((np.arange(D), V), TypeError, "texts. Got 0 at entry 0"),
         "one word": (("w0", V), TypeError, "a list of words beside the vectors. Got 'w0'"),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("name", refusals())

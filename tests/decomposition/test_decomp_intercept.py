@@ -97,9 +97,11 @@ class TestInstancesWithoutFeatures:
         X, Y = texts()
         Y[np.arange(600) % 5 > 0, 7] = 1  # 4 of 5 instances have it
         y = {
-            "sparse": sp.csr_array(Y), "dense": Y, "classes": Y[:, :7].argmax(axis=1),
+            "sparse": sp.csr_array(Y),
+            "dense": Y,
+            "classes": Y[:, :7].argmax(axis=1),
             "two classes": np.where(Y[:, 7] > 0, "b", "a"),
-        }[targets]  # fmt: skip
+        }[targets]
         X = of_kind(X, kind).astype(dtype)
         model = make(embedding_dim=embedding_dim, top_k=5).fit(X, y)
         counts = model.label_counts_

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 PROMISED = (
-    "coef_", "intercept_", "feature_embedding_", "fit_report_", "threshold_", "label_counts_",
-)  # fmt: skip
+    "coef_",
+    "intercept_",
+    "feature_embedding_",
+    "fit_report_",
+    "threshold_",
+    "label_counts_",
+)
 
 
 def value_of(model, name):

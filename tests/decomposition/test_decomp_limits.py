@@ -45,9 +45,12 @@ class TestWeights:
         """And weighs what it weighs: the step of a visit is a 64th of it."""
         X, Y = xy[0].toarray()[:2], sp.csr_array([[1, 0, 0], [0, 1, 0]])
         parameters = {
-            "embedding_dim": None, "max_iter": 1, "loss": "triplet", "batch_size": 1,
+            "embedding_dim": None,
+            "max_iter": 1,
+            "loss": "triplet",
+            "batch_size": 1,
             "average": False,
-        }  # fmt: skip
+        }
         model = make(learning_rate=1e-9, **parameters).fit(X, Y, [1000.0, 1.0])
         # All scores are 0: the gradient of each visit is the same, with a rate that falls.
         rates = 1e-9 / (1 + np.arange(65) / 65)

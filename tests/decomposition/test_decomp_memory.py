@@ -13,14 +13,23 @@ from sklearn_xc.exceptions import MemoryBudgetError
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
 CALLS = {
     "embed": (lambda m, X: m.embed(X), "the embedding, 120 instances x 6", 120 * 6 * 8),
-    "predict_topk": (lambda m, X: m.predict_topk(X, 7), "the answer, 120 instances x k=7",
-                     120 * 7 * 16),
-    "search": (lambda m, X: m.predict_topk(X, 7, exact=False), "the answer, 120 instances x k=7",
-               120 * 7 * 16),
-    "decision_function": (lambda m, X: m.decision_function(X),
-                          "the scores, 120 instances x 15 labels", 120 * 15 * 8),
+    "predict_topk": (
+        lambda m, X: m.predict_topk(X, 7),
+        "the answer, 120 instances x k=7",
+        120 * 7 * 16,
+    ),
+    "search": (
+        lambda m, X: m.predict_topk(X, 7, exact=False),
+        "the answer, 120 instances x k=7",
+        120 * 7 * 16,
+    ),
+    "decision_function": (
+        lambda m, X: m.decision_function(X),
+        "the scores, 120 instances x 15 labels",
+        120 * 15 * 8,
+    ),
     "predict": (lambda m, X: m.predict(X), "the scores, 120 instances x 15 labels", 120 * 15 * 8),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -81,8 +90,7 @@ def test_no_dense_copy_of_a_wide_sparse_x():
     rng = np.random.default_rng(0)
     X = sp.csr_array((np.ones(160), rng.integers(0, 10**6, 160), 2 * np.arange(81)), (80, 10**6))
     y = np.arange(80) % 2
-    parameters = {"embedding_dim": None, "max_iter": 1, "gradient": "exact",
-                  "batch_size": 1}  # fmt: skip
+    parameters = {"embedding_dim": None, "max_iter": 1, "gradient": "exact", "batch_size": 1}
     model = DecompMIPSClassifier(random_state=0, **parameters)
     tracemalloc.start()
     try:

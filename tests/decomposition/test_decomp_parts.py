@@ -230,9 +230,10 @@ class TestIndex:
 
 def test_an_estimator_with_parts_is_cloned_and_shown(make):
     model = make(
-        MaxMargin(smoothing=2.0), gradient=MessagePassing(n_rounds=2),
+        MaxMargin(smoothing=2.0),
+        gradient=MessagePassing(n_rounds=2),
         index=SphericalIndex(n_clusters=9),
-    )  # fmt: skip
+    )
     again = clone(model)
     assert again.index is not model.index
     text = repr(again)

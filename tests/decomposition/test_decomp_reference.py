@@ -18,9 +18,11 @@ WAYS = {
     "sampled": {"gradient": "sampled", "n_candidates": K},
     "mips": {"gradient": "mips", "index": "exact", "n_candidates": K},
     "rounds": {
-        "gradient": MessagePassing(n_rounds=2000, n_blocks=2), "index": "exact", "n_candidates": K,
+        "gradient": MessagePassing(n_rounds=2000, n_blocks=2),
+        "index": "exact",
+        "n_candidates": K,
     },
-}  # fmt: skip
+}
 
 
 def make_data(kind="sets", dtype=np.float64, seed=0):
@@ -42,8 +44,12 @@ def make_data(kind="sets", dtype=np.float64, seed=0):
 def log_frequencies(sets, weight=None):
     """Return the logarithm of the share of each label, half of the least for those without one."""
     weight = np.ones(N) if weight is None else weight
-    shares = np.array([sum(w for w, own in zip(weight, sets, strict=True) if k in own)
-                       for k in range(K)]) / weight.sum()  # fmt: skip
+    shares = (
+        np.array(
+            [sum(w for w, own in zip(weight, sets, strict=True) if k in own) for k in range(K)]
+        )
+        / weight.sum()
+    )
     return np.log(np.where(shares > 0, shares, 0.5 * shares[shares > 0].min()))
 
 
@@ -201,8 +207,9 @@ class TestSteps:
         """
         X, sets, y = make_data()
         model = fitted(make, X, y, "margin", "exact", average=True)
-        twin = Twin(slow_loss, "margin", 1.0, b=0.01 * log_frequencies(sets), rate=0.2,
-                    interval=float(N))  # fmt: skip
+        twin = Twin(
+            slow_loss, "margin", 1.0, b=0.01 * log_frequencies(sets), rate=0.2, interval=float(N)
+        )
         means, last = [twin.W.copy(), twin.b.copy()], 0
         for order in orders:
             for first in range(0, len(order), BATCH):
@@ -287,9 +294,13 @@ class TestMinimum:
     def trained(self, make, loss, X, y, **parameters):
         """Return label vectors and intercepts side by side."""
         model = make(
-            loss, embedding_dim=None, max_iter=150, learning_rate=0.05,
-            sampled_epochs=0, **parameters,
-        )  # fmt: skip
+            loss,
+            embedding_dim=None,
+            max_iter=150,
+            learning_rate=0.05,
+            sampled_epochs=0,
+            **parameters,
+        )
         model.fit(X, y)
         return np.column_stack([model.coef_, model.intercept_])
 
@@ -302,12 +313,14 @@ class TestMinimum:
         best = np.column_stack([reference.coef_, np.broadcast_to(reference.intercept_, 4)])
         found = self.trained(make, "softmax", X, y, fit_intercept=fit_intercept)
         minimum, found = (
-            np.mean([
-                slow_loss("softmax", W @ np.append(x, 1), [k], 1)[0]
-                for x, k in zip(X, y, strict=True)
-            ])
+            np.mean(
+                [
+                    slow_loss("softmax", W @ np.append(x, 1), [k], 1)[0]
+                    for x, k in zip(X, y, strict=True)
+                ]
+            )
             for W in (best, found)
-        )  # fmt: skip
+        )
         assert minimum - 1e-9 <= found < minimum + 1e-4
         assert minimum < np.log(4) - 0.1
 

@@ -19,8 +19,13 @@ METHODS = {
     "rounds": {"gradient": MessagePassing(n_rounds=2, n_blocks=2), "n_candidates": 4},
 }
 PROMISED = (
-    "coef_", "intercept_", "feature_embedding_", "fit_report_", "threshold_", "index_recall_",
-)  # fmt: skip
+    "coef_",
+    "intercept_",
+    "feature_embedding_",
+    "fit_report_",
+    "threshold_",
+    "index_recall_",
+)
 
 
 def value_of(model, name):
@@ -74,9 +79,10 @@ class TestThreads:
             assert_same_bytes(model, expected)
             for exact in (True, False):
                 for a, b in zip(
-                    model.predict_topk(X, 4, exact), expected.predict_topk(X, 4, exact),
+                    model.predict_topk(X, 4, exact),
+                    expected.predict_topk(X, 4, exact),
                     strict=True,
-                ):  # fmt: skip
+                ):
                     assert a.tobytes() == b.tobytes()
 
     @pytest.mark.parametrize("gradient", ["exact", "mips"])

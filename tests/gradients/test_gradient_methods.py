@@ -136,8 +136,10 @@ def test_samples_are_drawn_anew_for_each_batch_and_the_same_for_its_instances():
     for _ in range(200):
         gradient = gradient_of(method, W, batch)
         positives = set(batch.positives.tolist())
-        sets = [set(row[:m].tolist()) - positives for row, m in
-                zip(gradient.labels, gradient.counts, strict=True)]  # fmt: skip
+        sets = [
+            set(row[:m].tolist()) - positives
+            for row, m in zip(gradient.labels, gradient.counts, strict=True)
+        ]
         assert all(s == sets[0] for s in sets)
         drawn.append(frozenset(sets[0]))
     assert len(set(drawn)) > 190

@@ -191,7 +191,7 @@ class TestBadInput:
             (None, TypeError, "None"),
             (3, TypeError, "3"),
         ],
-    )  # fmt: skip
+    )
     def test_x(self, X, error, match):
         with pytest.raises(error, match=match):
             quick().fit(X)

@@ -31,9 +31,21 @@ def cooccurrences(matrix):
 
 
 def training(
-    matrix, gradient=None, *, n_sampled=None, ridge=0.0, rate=0.1, scale=0.7, index="exact",
-    n_candidates=20, seed=0, n_workers=1, n_iter=0, dtype=np.float64, has_intercept=True,
-):  # fmt: skip
+    matrix,
+    gradient=None,
+    *,
+    n_sampled=None,
+    ridge=0.0,
+    rate=0.1,
+    scale=0.7,
+    index="exact",
+    n_candidates=20,
+    seed=0,
+    n_workers=1,
+    n_iter=0,
+    dtype=np.float64,
+    has_intercept=True,
+):
     counts, rng = cooccurrences(matrix), np.random.default_rng(1)
     U = (scale * rng.normal(size=(matrix.shape[0], DIM))).astype(dtype)
     U[counts.of_words == 0] = 0
@@ -43,9 +55,18 @@ def training(
     method = (gradient or ExactGradient()).start(task)
     sampler = None if n_sampled is None else ContextSampler(counts.of_contexts, n_sampled)
     return Training(
-        counts, Vectors.at_rest(U), Vectors.at_rest(W), method, sampler, rate, ridge, has_intercept,
-        seed, n_workers, n_iter,
-    )  # fmt: skip
+        counts,
+        Vectors.at_rest(U),
+        Vectors.at_rest(W),
+        method,
+        sampler,
+        rate,
+        ridge,
+        has_intercept,
+        seed,
+        n_workers,
+        n_iter,
+    )
 
 
 def total_loss(matrix, U, W, ridge=0.0):
@@ -254,9 +275,14 @@ def test_threads_change_no_bit(matrix, gradient):
     for n_workers in (1, 2, 3):
         index = getattr(gradient, "default_index", "product")
         one = training(
-            matrix, gradient, n_sampled=20, n_workers=n_workers, dtype=np.float32, index=index,
+            matrix,
+            gradient,
+            n_sampled=20,
+            n_workers=n_workers,
+            dtype=np.float32,
+            index=index,
             n_candidates=30,
-        )  # fmt: skip
+        )
         for _ in range(3):
             one.iterate()
         found.append((one.inputs.values.tobytes(), one.outputs.values.tobytes()))

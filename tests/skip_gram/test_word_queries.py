@@ -71,12 +71,19 @@ class TestTransform:
     @pytest.mark.parametrize(
         "make",
         [
-            list, tuple, np.array, pd.Series, lambda w: np.array(w, object),
-            lambda w: pd.Series(w, dtype="string"), lambda w: pd.Series(w, dtype="category"),
-            lambda w: pd.Series(w, index=[7, 7, 7]), lambda w: np.array(w)[:, None],
-            lambda w: [[word] for word in w], lambda w: pd.DataFrame({"word": w}),
+            list,
+            tuple,
+            np.array,
+            pd.Series,
+            lambda w: np.array(w, object),
+            lambda w: pd.Series(w, dtype="string"),
+            lambda w: pd.Series(w, dtype="category"),
+            lambda w: pd.Series(w, index=[7, 7, 7]),
+            lambda w: np.array(w)[:, None],
+            lambda w: [[word] for word in w],
+            lambda w: pd.DataFrame({"word": w}),
         ],
-    )  # fmt: skip
+    )
     def test_words_in_any_form(self, vectors, make):
         found = model_of(vectors).transform(make(["w3", "w59", "w3"]))
         np.testing.assert_array_equal(found, vectors[[3, 59, 3]])
@@ -237,8 +244,9 @@ class TestMostSimilar:
         if not positive and not negative:
             positive = [0]
         given_words = {
-            "positive": [f"w{i}" for i in positive], "negative": [f"w{i}" for i in negative],
-        }  # fmt: skip
+            "positive": [f"w{i}" for i in positive],
+            "negative": [f"w{i}" for i in negative],
+        }
         found, cosines = model_of(vectors).most_similar(k=k, **given_words)
         units = units_of(vectors)
         wanted = units[positive].sum(axis=0) - units[negative].sum(axis=0)

@@ -43,9 +43,7 @@ def step(layer, W, sets, rows, rate, loss="softmax"):
     method = Exact(SetLoss.of(own))
     rows = np.asarray(rows)
     with Team(1) as team:
-        (one,) = take_steps(
-            layer, weights, sets, method, rows, len(rows), lambda: rate, 0.0, team
-        )  # fmt: skip
+        (one,) = take_steps(layer, weights, sets, method, rows, len(rows), lambda: rate, 0.0, team)
         return one
 
 
@@ -161,9 +159,11 @@ def test_rows_that_move_are_returned_once(dtype):
     values = np.zeros((6, 2), dtype)
     rows = MovingRows(values)
     entries = Entries(
-        np.array([0, 3]), np.array([2, 2]), np.array([4, 1, 9, 1, 3], np.int32),
+        np.array([0, 3]),
+        np.array([2, 2]),
+        np.array([4, 1, 9, 1, 3], np.int32),
         np.array([1, 2, np.nan, 3, 4], dtype),
-    )  # fmt: skip
+    )
     for k in (1, 2):  # nothing stays behind of the first call
         moved, lengths = rows.step(entries, np.array([[1, 0], [0, 1]], dtype), 0.5)
         assert sorted(moved.tolist()) == [1, 3, 4]

@@ -22,17 +22,25 @@ def make(n=5, n_labels=90, n_positive=2, seed=0, shift=0.0, scale=1.0):
     W[:, -1], V[:, -1] = shift, 1.0
     positives = [rng.choice(n_labels, n_positive, replace=False).astype(np.int32) for _ in range(n)]
     return SimpleNamespace(
-        W=W, V=V, scores=V @ W.T, sets=positives, n=n, n_labels=n_labels,
-        indptr=np.cumsum([0, *map(len, positives)]), positives=np.concatenate(positives),
+        W=W,
+        V=V,
+        scores=V @ W.T,
+        sets=positives,
+        n=n,
+        n_labels=n_labels,
+        indptr=np.cumsum([0, *map(len, positives)]),
+        positives=np.concatenate(positives),
         weight=rng.uniform(0.2, 3.0, n),
-    )  # fmt: skip
+    )
 
 
 def empty(n, room):
     return (
-        np.full((n, room), -7, np.int32), np.full((n, room), np.nan), np.full(n, -7),
+        np.full((n, room), -7, np.int32),
+        np.full((n, room), np.nan),
+        np.full(n, -7),
         np.full(n, np.nan),
-    )  # fmt: skip
+    )
 
 
 def as_dense(data, out):

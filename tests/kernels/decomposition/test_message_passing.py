@@ -231,8 +231,10 @@ def test_one_block_is_the_loss_of_what_it_retrieved(label_set_loss, loss, n_roun
 def uneven_batch():
     """Return a batch with short lists, empty ones, no positives, and positives retrieved."""
     batch = make_batch(n=6, width=8)
-    retrieved = [[found[: (3 * i + j + 2) % 9] for i, found in enumerate(block)]
-                 for j, block in enumerate(batch.retrieved)]  # fmt: skip
+    retrieved = [
+        [found[: (3 * i + j + 2) % 9] for i, found in enumerate(block)]
+        for j, block in enumerate(batch.retrieved)
+    ]
     for j in range(3):
         retrieved[j][2] = []
     positives = batch.positives

@@ -27,9 +27,16 @@ def words(seed, dtype):
     indptr = np.cumsum([0, *map(len, own)])
     weight = rng.uniform(0.5, 3, N)
     return (
-        rng, W, V, own, shares, indptr,
-        np.concatenate(own).astype(np.int32), np.concatenate(shares).astype(dtype), weight,
-    )  # fmt: skip
+        rng,
+        W,
+        V,
+        own,
+        shares,
+        indptr,
+        np.concatenate(own).astype(np.int32),
+        np.concatenate(shares).astype(dtype),
+        weight,
+    )
 
 
 def twin_of_found(z, own, shares, others, chances, log_shares, centre, height):

@@ -11,9 +11,12 @@ from sklearn_xc.kernels.steps.averages import blend
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @settings(max_examples=30, deadline=None)
 @given(
-    n=st.integers(0, 6), dim=st.integers(0, 6), further=st.integers(0, 2),
-    share=st.sampled_from([0.0, 0.25, 1.0]), seed=st.integers(0, 2**32 - 1),
-)  # fmt: skip
+    n=st.integers(0, 6),
+    dim=st.integers(0, 6),
+    further=st.integers(0, 2),
+    share=st.sampled_from([0.0, 0.25, 1.0]),
+    seed=st.integers(0, 2**32 - 1),
+)
 def test_blend(dtype, n, dim, further, share, seed):
     rng = np.random.default_rng(seed)
     mean = rng.normal(size=(n, dim)).astype(dtype)
