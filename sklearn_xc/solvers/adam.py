@@ -17,13 +17,13 @@ from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.batch_sgd import Entries
 from sklearn_xc.storage.loops import restore
 
-#: The paper's: how much of the means is kept at a step.
+#: Decay rates of the two means. Source: the paper.
 _KEPT_FIRST, _KEPT_SECOND = 0.9, 0.999
 _EPSILON = 1e-8
 
 
 def _corrections(n_steps: int) -> tuple[float, float]:
-    """Return what makes up for means that began at 0: their weights sum to less than 1."""
+    """Return the bias corrections of the two means, which start at 0."""
     return 1.0 - _KEPT_FIRST**n_steps, 1.0 - _KEPT_SECOND**n_steps
 
 
@@ -88,9 +88,8 @@ class Adam:
 class LazyAdam:
     """Steps of a matrix of which few rows have a gradient at a time.
 
-    Only those rows move, and only their means: a step takes no time for the others. So the means of
-    a row are over the steps at which it had a gradient, where Adam's would fade at each step; what
-    makes up for their start at 0 goes by all steps. This is what torch calls ``SparseAdam``.
+    Only those rows and their means move: the means of a row are over the steps at which it had a
+    gradient, while the bias correction counts all steps, as in torch's ``SparseAdam``.
 
     Parameters
     ----------
@@ -151,22 +150,22 @@ class LazyAdam:
         step, epsilon = number(rate * by_second**0.5 / by_first), number(_EPSILON)
         groups = tuple(read_only(array) for array in (rows, bounds, order, owners))
         V = read_only(V)
-        # Each thread has about as many entries and rows as the others; a row is of one thread.
+        # Each thread gets about equally many entries and rows; a row belongs to one thread.
         work = bounds[: n + 1] + np.arange(n + 1)
         cuts = np.searchsorted(work, work[-1] * np.arange(team.n_workers + 1) / team.n_workers)
 
-        def share(worker: int) -> None:
+        def move(worker: int) -> None:
             begin, end = int(cuts[worker]), int(cuts[worker + 1])
             matrices = values, self.first, self.second
             adam_rows(*matrices, groups, begin, end, factors, V, shares, step, epsilon)
 
-        team.run(share)
+        team.run(move)
 
 
 def kept_steps(
     values: Sequence[np.ndarray], steps: Sequence[Adam | LazyAdam]
 ) -> dict[str, np.ndarray]:
-    """Return what a checkpoint keeps of arrays that have taken equally many steps together."""
+    """Return the checkpoint of arrays that take their steps together."""
     named = {
         f"{name}.{i}": array
         for i, (value, step) in enumerate(zip(values, steps, strict=True))

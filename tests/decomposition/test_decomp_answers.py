@@ -86,23 +86,8 @@ class TestSparseTargets:
         expected = np.take_along_axis(scores, labels, axis=1).ravel()
         np.testing.assert_allclose(answer.data, expected, atol=1e-13)
 
-    def test_a_score_of_zero_is_stored(self, make, xy):
-        X, Y = xy
-        model = make(top_k=6, fit_intercept=False).fit(X, Y)
-        answer = model.decision_function(X[[3]])  # the empty instance
-        assert answer.indices.tolist() == [0, 1, 2, 3, 5, 6]  # 4 has no instance
-        assert answer.data.tolist() == [0.0] * 6
-
 
 class TestThreshold:
-    def test_instances_without_labels_have_no_say(self, make, partly_labelled):
-        X, Y = partly_labelled
-        labelled = np.diff(Y.indptr) > 0
-        seen = labelled & (np.diff(X.indptr) > 0)
-        model = make().fit(X, Y)
-        assert model.predict(X[seen]).nnz == Y[seen].nnz
-        assert model.predict(X[~labelled]).nnz > 0
-
     def test_classes_have_none(self, make, places, xy):
         assert make().fit(xy[0], places).threshold_ == 0.0
 
@@ -154,13 +139,6 @@ class TestSearch:
         assert best.dtype == dtype
         assert all(len(set(row)) == 5 for row in labels.tolist())
 
-    def test_at_least_k_candidates(self, make, xy):
-        X, Y = xy
-        model = make("margin", gradient="mips", index="exact", n_candidates=1).fit(X, Y)
-        labels, _ = model.predict_topk(X, 6, exact=False)
-        assert (np.sort(labels)[:, 0] >= 0).all()
-        assert (np.diff(np.sort(labels)) > 0).all()
-
 
 class TestEmbed:
     @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.csr_array.toarray])
@@ -195,17 +173,6 @@ class TestClasses:
             make(MaxMargin(smoothing=1.0)).fit(X, places).coef_, one_d.coef_
         )
         assert (make(MaxMargin(smoothing=5.0)).fit(X, places).coef_ != one_d.coef_).any()
-
-    def test_more_than_65536_labels(self, make, xy):
-        X, Y = xy
-        offset = 65_530
-        many = sp.csr_array((Y.data, Y.indices + offset, Y.indptr), shape=(120, offset + 15))
-        model = make(gradient="sampled", n_candidates=200).fit(X, many)
-        assert model.coef_.shape == (offset + 15, 6)
-        counts = np.asarray(Y.sum(axis=0)).ravel()
-        np.testing.assert_array_equal(model.label_counts_[offset:], counts)
-        first = model.predict_topk(X, 1)[0][:, 0]
-        assert (first >= offset).mean() > 0.9
 
 
 class TestInstances:

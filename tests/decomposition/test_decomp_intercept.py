@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
-from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.gradients import MessagePassing
 
 WAYS = {
@@ -134,15 +133,6 @@ class TestInstancesWithoutFeatures:
         alone = alone.toarray() if sp.issparse(alone) else alone
         np.testing.assert_allclose(scores[1:3], alone, rtol=1e-5, atol=1e-7)
 
-    def test_other_zeros(self, make):
-        """What is 0 in the first column alone is an ordinary instance."""
-        X, Y = texts()
-        model = make(embedding_dim=None).fit(of_kind(X, "dense"), Y)
-        x = np.zeros((1, 80))
-        x[0, 5] = 1e-3
-        expected = x @ model.coef_.T + model.intercept_
-        np.testing.assert_allclose(model.decision_function(x), expected, rtol=1e-12)
-
     @pytest.mark.parametrize("kind", ["sparse", "dense"])
     def test_the_threshold_is_that_of_the_others(self, kind, make):
         X, Y = texts(12)
@@ -153,38 +143,12 @@ class TestInstancesWithoutFeatures:
         assert model.predict(X[filled]).nnz == Y[filled].sum()
         assert model.predict(X[~filled]).nnz == 0
 
-    @pytest.mark.parametrize("container", [sp.csr_array, np.asarray])
-    def test_nothing_but_them(self, container, make):
-        Y = np.eye(5, dtype=int)[[0, 1, 1, 1, 2]]
-        Y[:4, 4] = 1
-        model = make().fit(container(np.zeros((5, 3))), container(Y))
-        assert model.predict_topk(np.zeros((1, 3)), 4)[0].tolist() == [[4, 1, 0, 2]]
-        found = model.predict(np.zeros((1, 3)))
-        found = found.toarray() if sp.issparse(found) else found
-        assert found.tolist() == [[0, 1, 0, 0, 1]]
-
     @pytest.mark.parametrize("exact", [True, False])
     def test_without_intercepts_they_say_nothing(self, exact, make):
         X, Y = texts(12)
         model = make(fit_intercept=False).fit(X, Y)
         assert not model.decision_function(np.zeros((2, 80))).any()
         assert not model.predict_topk(np.zeros((2, 80)), 12, exact=exact)[1].any()
-
-    @pytest.mark.parametrize("kind", ["sparse", "dense"])
-    def test_weights_count(self, kind, make):
-        X, Y = texts(12)
-        X = of_kind(X, kind)
-        weight = np.random.default_rng(0).choice([0.0, 1.0, 2.0, 3.0], 600)
-        weight[Y[:, 3] > 0] *= 50
-        model = make(learning_rate=0.001).fit(X, Y, weight)
-        repeated = np.repeat(np.arange(600), weight.astype(int))
-        again = make(learning_rate=0.001).fit(X[repeated], Y[repeated])
-        expected = log_odds(weight @ Y, weight[Y.any(axis=1)].sum())
-        assert expected.argmax() == 3
-        for each in (model, again):
-            scores = each.decision_function(np.zeros((1, 80)))[0] - each.threshold_
-            np.testing.assert_allclose(scores, expected, atol=1e-12)
-        np.testing.assert_allclose(model.intercept_, again.intercept_, atol=1e-12)
 
     def test_a_warm_start_has_the_frequencies_of_its_own_instances(self, make):
         X, Y = texts(12)
@@ -262,20 +226,3 @@ class TestDenseInstances:
         np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-5)
         assert np.abs(model.intercept_ @ [-1, 1]) > 0.1
         assert model.score(X, y) > 0.95
-
-    def test_labels_never_seen(self, make):
-        X, y = dense()
-        Y = np.zeros((150, 9), int)
-        Y[np.arange(150), y] = 1
-        with pytest.warns(UnseenLabelWarning):
-            model = make(embedding_dim=None, gradient="mips", n_candidates=2).fit(X, Y)
-        rows = np.vstack([X[:3], np.zeros(4)])
-        for exact in (True, False):
-            labels, scores = model.predict_topk(rows, 9, exact=exact)
-            assert labels[:, 6:].tolist() == [[6, 7, 8]] * 4
-            np.testing.assert_allclose(scores[:, 6:], np.repeat(scores[:, [5]] - 1, 3, axis=1))
-        assert labels[3, :6].tolist() == by_frequency(np.bincount(y)).tolist()
-        all_scores = model.decision_function(rows)
-        lowest = all_scores[:, :6].min(axis=1, keepdims=True)
-        np.testing.assert_allclose(all_scores[:, 6:], np.repeat(lowest - 1, 3, axis=1))
-        assert not model.predict(rows)[:, 6:].any()

@@ -33,14 +33,6 @@ class TestTargets:
 
 
 class TestWeights:
-    def test_a_tiny_weight_is_a_tiny_step(self, make, xy):
-        X, Y = xy[0].toarray(), xy[1]
-        small, tiny = (
-            make(embedding_dim=None, max_iter=1).fit(X, Y, np.full(120, w)) for w in (1e-6, 1e-12)
-        )
-        np.testing.assert_allclose(tiny.coef_, 1e-6 * small.coef_, atol=1e-15)
-        assert small.fit_report_["loss"][0] == pytest.approx(tiny.fit_report_["loss"][0], rel=1e-4)
-
     def test_a_huge_weight_is_64_visits(self, make, xy):
         """And weighs what it weighs: the step of a visit is a 64th of it."""
         X, Y = xy[0].toarray()[:2], sp.csr_array([[1, 0, 0], [0, 1, 0]])
@@ -88,17 +80,6 @@ class TestParameters:
         a, b = (make(gradient="mips", index="exact", n_candidates=m).fit(*xy) for m in (15, 999))
         np.testing.assert_array_equal(a.coef_, b.coef_)
         assert b.n_candidates_ == 15
-
-    def test_a_batch_larger_than_the_data(self, make, xy):
-        model = make(batch_size=10_000, learning_rate=0.1, max_iter=40).fit(*xy)
-        assert model.fit_report_["loss"][-1] < 0.95 * model.fit_report_["loss"][0]
-
-    @pytest.mark.parametrize("k", [0, -1, 1.0, True, None])
-    @pytest.mark.parametrize("exact", [True, False])
-    def test_k(self, exact, k, make, xy):
-        model = make().fit(*xy)
-        with pytest.raises(ValueError, match=f"k must be an integer of at least 1. Got {k!r}"):
-            model.predict_topk(xy[0], k, exact=exact)
 
 
 class TestMemory:

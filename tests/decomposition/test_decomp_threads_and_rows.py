@@ -85,18 +85,6 @@ class TestThreads:
                 ):
                     assert a.tobytes() == b.tobytes()
 
-    @pytest.mark.parametrize("gradient", ["exact", "mips"])
-    def test_batches_that_blas_multiplies(self, gradient, make, make_xy, monkeypatch):
-        """With more than ten instances for a thread, and fewer for each of three."""
-        X, Y = make_xy(n=150, n_labels=70)
-        own = {"gradient": gradient, "batch_size": 25, "n_candidates": 20, "sampled_epochs": 0}
-        if gradient == "mips":
-            own["index"] = "exact"
-        monkeypatch.setattr(protocol, "LEAST_WORK", 1)
-        expected = make(n_jobs=1, **own).fit(X, Y)
-        for n_jobs in (2, 3):
-            assert_same_bytes(make(n_jobs=n_jobs, **own).fit(X, Y), expected)
-
 
 class TestContainers:
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -113,20 +101,6 @@ class TestRows:
         weight = np.random.default_rng(1).choice([0.0, 1.0, 2.5], 120)
         order = np.random.default_rng(0).permutation(120)
         assert_same_bytes(fit(X, Y, weight), fit(X[order], Y[order], weight[order]))
-
-    def test_the_order_of_equal_rows_with_other_weights(self, make, any_xy):
-        """0.1 + 0.2 + 0.3 depends on the order."""
-        X, Y = (sp.vstack([a[:20]] * 6).tocsr() for a in any_xy)
-        rng = np.random.default_rng(0)
-        weight = rng.random(120)
-        expected = make().fit(X, Y, weight)
-        for _ in range(5):
-            order = rng.permutation(120)
-            model = make().fit(X[order], Y[order], weight[order])
-            assert_same_bytes(model, expected)
-            nothing = np.zeros((1, 40))
-            found, wanted = (m.predict_topk(nothing, 15)[1] for m in (model, expected))
-            assert found.tobytes() == wanted.tobytes()
 
     def test_a_weight_is_of_an_instance_with_its_labels(self, make):
         """Equal instances with other labels stay apart."""

@@ -5,10 +5,10 @@ import functools
 import numpy as np
 import pytest
 
-from sklearn_xc.gradients import GRADIENTS, MessagePassing, SearchedGradient, protocol, scored
+from sklearn_xc.gradients import GRADIENTS, MessagePassing, SearchedGradient, protocol
 from sklearn_xc.gradients.message_passing import Coupled
 from sklearn_xc.gradients.protocol import Batch, GradientTask
-from sklearn_xc.gradients.scored import Exact, Sampled
+from sklearn_xc.gradients.scored import Sampled
 from sklearn_xc.gradients.searched import FollowingIndex, Searched
 from sklearn_xc.gradients.set_loss import SetLoss
 from sklearn_xc.losses import LABEL_SET_LOSSES, MaxMargin
@@ -96,16 +96,6 @@ def test_all_labels_give_the_exact_gradient(name, dtype, loss, exact_gradient):
     tol = 1e-12 if dtype == np.float64 else 2e-5
     for a, b in zip(found, exact_gradient(loss, W, batch), strict=True):
         np.testing.assert_allclose(a, b, rtol=tol, atol=tol)
-
-
-@each_loss
-def test_labels_are_multiplied_a_part_at_a_time(loss, exact_gradient, monkeypatch):
-    monkeypatch.setattr(scored, "_LABELS_PER_PRODUCT", 7)
-    W, batch = make()
-    for n_workers in (1, 2):
-        found = as_dense(gradient_of(Exact(set_loss(loss)), W, batch, n_workers))
-        for a, b in zip(found, exact_gradient(loss, W, batch), strict=True):
-            np.testing.assert_allclose(a, b, atol=1e-12)
 
 
 @each_loss

@@ -158,37 +158,6 @@ def test_gradients_by_samples_are_right_on_average(matrix, scale, noise):
     assert np.mean(errors) < noise * np.linalg.norm(exact[0])
 
 
-def test_the_reference_takes_most_of_the_noise_away(matrix, monkeypatch):
-    """The same contexts are drawn with and without it; seeds are fixed."""
-    exact = gradients(training(matrix, scale=0.4))[0]
-    how = {"n_candidates": 1, "n_sampled": 30, "scale": 0.4}
-
-    def error():
-        found = [gradients(training(matrix, SampledGradient(), seed=s, **how))[0] for s in range(5)]
-        return np.mean([np.linalg.norm(one - exact) for one in found])
-
-    with_it = error()
-    monkeypatch.setattr(
-        "sklearn_xc.skip_gram.collapsed_softmax.Reference.of_words",
-        lambda self, V: (np.zeros(len(V)), np.full(len(V), -700.0)),
-    )
-    assert error() > 3 * with_it
-
-
-def test_a_search_leaves_less_to_chance(matrix):
-    exact = gradients(training(matrix, scale=1.2))[0]
-
-    def error(gradient, **how):
-        found = [
-            gradients(training(matrix, gradient, n_sampled=20, scale=1.2, seed=s, **how))[0]
-            for s in range(5)
-        ]
-        return np.mean([np.linalg.norm(one - exact) for one in found])
-
-    drawn = error(SampledGradient(), n_candidates=1)
-    assert error(SearchedGradient("exact"), n_candidates=20) < drawn
-
-
 def test_alternating_steps_of_a_small_rate_never_raise_the_loss(matrix):
     one = training(matrix, ridge=2.0, scale=0.3)
     U, W = one.inputs.values, one.outputs.values
@@ -294,10 +263,3 @@ def test_without_intercepts_they_stay_as_they_are(matrix):
     one.outputs.values[:, -1] = 0
     one.iterate()
     assert (one.outputs.values[:, -1] == 0).all()
-
-
-def test_words_without_contexts_stay_as_they_are(matrix):
-    one = training(matrix, ridge=1.0)
-    one.iterate()
-    assert (one.inputs.values[5] == 0).all()
-    assert np.isfinite(one.outputs.values).all()

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 
 from sklearn_xc.skip_gram.evaluation import analogy_accuracy, spearman_of_pairs
 from sklearn_xc.skip_gram.queries import WordVectors
@@ -89,16 +88,6 @@ class TestTransform:
         np.testing.assert_array_equal(found, vectors[[3, 59, 3]])
         assert found.dtype == np.float32
 
-    @pytest.mark.parametrize("handle_unknown", ["error", "zero"])
-    def test_no_words(self, vectors, handle_unknown):
-        model = model_of(vectors, handle_unknown=handle_unknown)
-        assert model.transform([]).shape == (0, 7)
-
-    def test_the_result_is_a_copy(self, vectors):
-        model = model_of(vectors)
-        for words in (["w1"], [f"w{i}" for i in range(60)]):
-            assert not np.shares_memory(model.transform(words), model.vectors_)
-
     def test_zeros_for_unknown_words(self, vectors):
         model = model_of(vectors, handle_unknown="zero")
         found = model.transform(["x", "w4", "", "W4"])
@@ -159,11 +148,6 @@ class TestTransform:
         frame = model.set_output(transform="pandas").transform(pd.DataFrame({"word": ["w2"]}))
         assert frame.columns.tolist() == names
         np.testing.assert_array_equal(frame, vectors[[2]])
-
-    def test_inside_a_pipeline(self, vectors):
-        pipeline = make_pipeline(Words([f"w{i}" for i in range(60)], vectors))
-        np.testing.assert_array_equal(pipeline.fit(None).transform(["w2"]), vectors[[2]])
-        assert len(pipeline.get_feature_names_out()) == 7
 
 
 class TestSimilarity:
@@ -274,14 +258,6 @@ class TestMostSimilar:
         found, _ = model.most_similar(negative=["w8"], k=1)
         assert found.tolist() == ["w21"]
         assert model.most_similar(positive="w1")[0].tolist() == model.most_similar("w1")[0].tolist()
-
-    def test_a_single_word(self):
-        found, cosines = model_of([[1.0, 2.0]]).most_similar("w0")
-        assert found.shape == cosines.shape == (0,)
-
-    def test_no_words(self, vectors):
-        found, cosines = model_of(vectors).most_similar([], 3)
-        assert found.shape == cosines.shape == (0, 3)
 
     def test_what_is_refused(self, vectors):
         model = model_of(vectors, handle_unknown="zero")
