@@ -115,7 +115,7 @@ def expected(make, with_empty):
     return fitted
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     form=st.sampled_from(sorted(FORMS)),
     of_labels=st.sampled_from(sorted(FORMS)),
@@ -130,7 +130,7 @@ def test_fits(form, of_labels, seed, known, dtype, make, with_empty, expected):
     assert as_bytes(model, X) == as_bytes(expected(known, dtype), X)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     form=st.sampled_from(sorted(FORMS)),
     seed=st.integers(0, 2**16),

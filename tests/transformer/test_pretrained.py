@@ -5,7 +5,6 @@ import re
 import shutil
 from importlib import metadata
 
-import numpy as np
 import pytest
 import torch
 import transformers
@@ -66,11 +65,6 @@ def test_a_name_that_is_nowhere(name, hint):
         assert found.endswith(f"Did you mean {hint}?")
 
 
-@pytest.mark.parametrize("name", ["./models/tiny", "/nowhere/at/all", "~/tiny", "models/of/tiny"])
-def test_a_folder_that_is_not_there(name):
-    refused(FileNotFoundError, f"There is no folder '{name}'", name)
-
-
 def test_a_package_without_a_model():
     refused(ValueError, "the package numpy holds no model", "numpy")
 
@@ -107,18 +101,6 @@ def test_a_package_with_a_model(layout, tmp_path, monkeypatch):
     expected = TransformerEncoder(model)
     expected.start(TEXTS, 16, 0)
     assert encoder.encode(TEXTS).tobytes() == expected.encode(TEXTS).tobytes()
-
-
-def test_a_package_with_a_model_of_transformers(folders, tmp_path, monkeypatch):
-    """Its settings are those that are in no other folder of it."""
-    at = tmp_path / "site" / "tiny_model"
-    shutil.copytree(folders["bert"], at)
-    (at / "a_copy").mkdir()
-    write(at / "a_copy" / "config.json", {"model_type": "t5"})
-    make_package(tmp_path / "site", ["tiny_model/a_copy/config.json", "tiny_model/config.json"])
-    monkeypatch.syspath_prepend(tmp_path / "site")
-    V = start("tiny-model").encode(TEXTS)
-    assert V.tobytes() == start(folders["bert"]).encode(TEXTS).tobytes()
 
 
 def test_an_encoder_with_a_decoder(tmp_path):
@@ -170,22 +152,6 @@ def test_another_pooling(folder, config):
     refused(ValueError, r"its pooling must be one of \('mean', 'cls'.*Got \(", folder)
 
 
-def test_a_mean_that_is_not_scaled_to_norm_1(folder):
-    """Behind a dense layer the sum over the root of the number of tokens is not the mean."""
-    write(folder / "1_Pooling" / "config.json", {"pooling_mode": "mean_sqrt_len_tokens"})
-    refused(ValueError, "has a layer Dense behind mean_sqrt_len_tokens", folder)
-
-
-@pytest.mark.parametrize(
-    "config", [{"activation_function": "torch.nn.modules.activation.Softplus"},
-               {"activation_function": "my.Own"}, {"use_residual": True}], ids=str,
-)  # fmt: skip
-def test_another_dense_layer(folder, config):
-    path = folder / "2_Dense" / "config.json"
-    write(path, {**json.loads(path.read_text()), **config})
-    refused(ValueError, r"must be followed by one of \('Identity', 'Tanh'", folder)
-
-
 def test_weights_that_are_missing(tmp_path):
     """A model must not be made at random where its file does not fit."""
     make_folder(tmp_path)
@@ -206,12 +172,6 @@ def test_objects_that_are_none():
     refused(TypeError, "Got the class Sentence", sentence_transformers.SentenceTransformer)
 
 
-@pytest.mark.parametrize("tokenizer", [7, "numpy", object(), "/nowhere/at/all"])
-def test_tokenizers_that_are_none(tokenizer):
-    with pytest.raises((ValueError, OSError), match=r"^TransformerEncoder: "):
-        start(make_model(), tokenizer=tokenizer)
-
-
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -224,7 +184,6 @@ def test_tokenizers_that_are_none(tokenizer):
         ("gradient_checkpointing", ["yes", None, 2]),
         ("precision", ["float16", "half", None, 16]),
         ("device", [None, 0]),
-        ("compile", ["yes", None]),
         ("cache_dir", [7, True]),
     ],
 )
@@ -261,18 +220,6 @@ def test_a_device_that_is_not_there(folders, device, because):
         later.encode(TEXTS)
 
 
-def test_a_device_by_its_name(folders):
-    V = start(folders["bert"], device="cpu").encode(TEXTS)
-    assert V.tobytes() == start(folders["bert"]).encode(TEXTS).tobytes()
-
-
-@pytest.mark.parametrize("n_jobs", [0, 1.5, "two"])
-def test_numbers_of_threads_that_are_none(folders, n_jobs):
-    encoder = start(folders["bert"])
-    with pytest.raises(ValueError, match="n_jobs"):
-        encoder.encode(TEXTS, n_jobs=n_jobs)
-
-
 def test_a_start_that_fails_leaves_what_was_there(folders):
     encoder = start(folders["bert"])
     V = encoder.encode(TEXTS)
@@ -282,21 +229,3 @@ def test_a_start_that_fails_leaves_what_was_there(folders):
             encoder.set_params(**wrong).start(TEXTS, HIDDEN, 0)
         encoder.set_params(**before)
         assert encoder.encode(TEXTS).tobytes() == V.tobytes()
-
-
-def test_quietly(folders, capfd, caplog):
-    """Reading models shows no bars and says nothing, and leaves the settings of transformers."""
-    from transformers.utils import logging
-
-    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    encoder = start(folders["bert"])
-    encoder.encode(TEXTS)
-    assert capfd.readouterr() == ("", "")
-    assert not caplog.records
-    assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
-
-
-def test_inputs_of_a_start_may_be_few(folders):
-    encoder = TransformerEncoder(folders["bert"])
-    encoder.start(np.array(["red"], object), HIDDEN, 0)
-    assert encoder.encode(TEXTS).shape == (9, HIDDEN)

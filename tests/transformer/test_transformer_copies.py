@@ -3,8 +3,6 @@
 import copy
 import io
 import pickle
-import subprocess
-import sys
 
 import joblib
 import numpy as np
@@ -79,16 +77,6 @@ def test_what_is_left_after_training(start, copied, parameters):
         assert size > 2.9 * n_bytes
 
 
-def test_training_after_it_begins_anew(start):
-    """With means of its own, and warming up."""
-    encoder = start()
-    learn(encoder, 3, 0)
-    encoder.finish()
-    other = copy.deepcopy(encoder)
-    assert learn(encoder, 3, 1).tobytes() == learn(other, 3, 1).tobytes()
-    assert encoder.network_.n_steps == 3
-
-
 def held(value, seen=None):
     """Yield all objects that are held by an object of plain containers and instances."""
     seen = set() if seen is None else seen
@@ -126,34 +114,6 @@ def test_a_state_has_arrays_and_nothing_of_torch(start, parameters, tmp_path):
         assert b"c" + name not in opcodes
 
 
-def test_weights_that_are_read_only(start):
-    """As those of a saved model, which are views of a file: they stay as they are."""
-    encoder = start()
-    learn(encoder, 2, 0)
-    stored = pickle.loads(pickle.dumps(encoder))
-    network = stored.network_
-    arrays = [
-        array for held in (network.weights, network.first, network.second)
-        for array in held.arrays.values()
-    ]  # fmt: skip
-    before = [array.copy() for array in arrays]
-    for array in arrays:
-        array.flags.writeable = False
-    assert learn(stored, 2, 1).tobytes() == learn(encoder, 2, 1).tobytes()
-    for array, old in zip(arrays, before, strict=True):
-        np.testing.assert_array_equal(array, old)
-
-
-def test_clones_have_parameters_only(start):
-    encoder = start(max_length=20, dropout=0.2)
-    learn(encoder, 1, 0)
-    other = clone(encoder)
-    assert set(vars(other)) == set(other.get_params())
-    assert other.get_params() == encoder.get_params()
-    assert other.set_params(dropout=0.5).dropout == 0.5
-    assert encoder.dropout == 0.2
-
-
 def test_objects_as_parameters_are_never_changed(start):
     model, tokenizer = make_model(), make_tokenizer()
     before = {name: value.clone() for name, value in model.state_dict().items()}
@@ -172,42 +132,3 @@ def test_objects_as_parameters_are_never_changed(start):
     one.start(TEXTS, HIDDEN, 0)
     one.max_length = 32
     assert one.encode(TEXTS).tobytes() == expected.tobytes()
-
-
-def test_another_process_has_the_same_bytes(start, tmp_path):
-    encoder = start(dim=7)
-    learn(encoder, 2, 0)
-    (tmp_path / "encoder").write_bytes(pickle.dumps((encoder, TEXTS)))
-    expected = encoder.encode(TEXTS)
-    code = (
-        "import pickle, sys\n"
-        "with open(sys.argv[1], 'rb') as file:\n"
-        "    encoder, texts = pickle.load(file)\n"
-        "assert 'torch' not in sys.modules\n"
-        "sys.stdout.buffer.write(encoder.encode(texts).tobytes())\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "encoder")], capture_output=True, check=True
-    )
-    assert done.stdout == expected.tobytes()
-
-
-def test_tokens_that_are_kept_are_those_of_now(start):
-    """They are kept by text, beyond what an interruption left behind."""
-    encoder = start(dropout=0)
-    expected = encoder.forward(TEXTS, np.random.default_rng(0)).V
-    other = start(dropout=0)
-    tokenizer = other._tokenizer()
-    keep = tokenizer._keep
-
-    def interrupted(ids):
-        tokenizer._keep = keep
-        raise KeyboardInterrupt
-
-    tokenizer._keep = interrupted
-    with pytest.raises(KeyboardInterrupt):
-        other.forward(TEXTS[::-1], np.random.default_rng(0))
-    for texts in (TEXTS[:3], TEXTS[5:9], TEXTS):
-        other.forward(texts, np.random.default_rng(0))
-    V = other.forward(TEXTS, np.random.default_rng(0)).V
-    assert V.tobytes() == expected.tobytes()

@@ -5,11 +5,10 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import torch
-from tiny import HIDDEN, LONGEST, make_folder, make_model, make_texts
+from tiny import make_texts
 
 from sklearn_xc.encoders import TransformerEncoder
 from sklearn_xc.encoders.transformer import passes
-from sklearn_xc.encoders.transformer.network import token_bytes
 
 
 class Count:
@@ -96,19 +95,6 @@ def test_what_auto_holds_is_within_the_room(start, monkeypatch):
         assert 0.2 * share * every < peaks(start(), texts)[0] < 1.5 * share * every
 
 
-@pytest.mark.parametrize("kind", ["bert", "distilbert", "mpnet"])
-def test_the_estimate_of_what_a_token_takes(start, tmp_path, kind):
-    """With layers in the proportions of real ones."""
-    wide = {"hidden_dim": 4 * HIDDEN} if kind == "distilbert" else {"intermediate_size": 4 * HIDDEN}
-    model = make_folder(tmp_path, kind, **wide)
-    encoder = start(kind, model=model, max_length=LONGEST, gradient_checkpointing=False)
-    texts = make_texts(64, longest=20)
-    passed = encoder.forward(texts, np.random.default_rng(0))
-    n_tokens = sum(chunk.n_tokens for chunk in passed.chunks)
-    per_token = peaks(encoder, texts)[0] / n_tokens
-    assert 0.5 * per_token < token_bytes(encoder.network_.config) < 3 * per_token
-
-
 def test_memory_of_a_mini_batch_is_told_before_a_start(folders):
     """All of it, up to a GiB, or a chunk."""
 
@@ -122,17 +108,3 @@ def test_memory_of_a_mini_batch_is_told_before_a_start(folders):
     assert told(10**6, gradient_checkpointing=False) == [10**6 * of_one]
     assert told(10**6, gradient_checkpointing=True) == [passes.chunk_tokens() / 16 * of_one]
     assert told(5, frozen=True) == []
-
-
-def test_memory_is_told_before_a_start(start, folders):
-    """Of weights, and where it learns of their gradients and Adam's two means too."""
-    n_weights = sum(array.size for array in start().network_.tensors().arrays.values())
-    beside = sum(p.numel() for name, p in make_model().named_parameters() if "pooler" in name)
-    assert n_weights + beside == sum(p.numel() for p in make_model().parameters())
-    for frozen, n_copies in ((True, 1), (False, 4)):
-        encoder = TransformerEncoder(folders["bert"], frozen=frozen, gradient_checkpointing=True)
-        ((_, shape, n),) = encoder.parameter_shapes(None, HIDDEN)
-        assert shape == (n_weights,)
-        assert n == n_copies
-    assert TransformerEncoder(frozen=True).is_frozen is True
-    assert TransformerEncoder().is_frozen is False

@@ -9,7 +9,6 @@ from tiny import (
     HIDDEN,
     KINDS,
     POOLINGS,
-    make_folder,
     make_model,
     make_sentences,
     make_texts,
@@ -56,15 +55,6 @@ def test_what_is_left_out(start, kind):
         for share in (0.01, 0.1, 0.5)
     ]
     assert 0 < away[0] < away[1] < away[2]
-
-
-def test_the_share_that_the_model_says(start, tmp_path):
-    """Of each layer; one in ten everywhere but where it says otherwise."""
-    V = start("mpnet").forward(TEXTS, rng()).V
-    assert V.tobytes() == start("mpnet", dropout=0.1).forward(TEXTS, rng()).V.tobytes()
-    model = make_folder(tmp_path, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    without = start(model=model)
-    np.testing.assert_allclose(without.forward(TEXTS, rng()).V, without.encode(TEXTS), atol=1e-6)
 
 
 def test_the_rest_is_scaled():
@@ -157,27 +147,6 @@ def test_gradients_of_layers_behind(start, tmp_path, dim):
     assert_close(found[name], expected[name])
 
 
-@pytest.mark.parametrize("kind", ["bert", "mpnet"])
-def test_gradients_against_finite_differences(start, kind):
-    """Along random directions, of a copy with twice as many bits."""
-    found = gradients(start(kind, dropout=0), weights())
-    model, draw = make_model(kind).double(), rng()
-    for _ in range(5):
-        direction = {name: torch.from_numpy(draw.normal(size=g.shape)) for name, g in found.items()}
-        ends = []
-        for sign in (1, -1):
-            moved, step = copy.deepcopy(model), 1e-6
-            with torch.no_grad():
-                for name, parameter in moved.named_parameters():
-                    if f"transformer.{name}" in direction:
-                        parameter += sign * step * direction[f"transformer.{name}"]
-                V = vectors(moved, make_tokenizer(kind), TEXTS).numpy()
-            ends.append((V * weights()).sum())
-        slope = (ends[0] - ends[1]) / (2 * step)
-        expected = sum((found[name].double() * direction[name]).sum().item() for name in found)
-        assert slope == pytest.approx(expected, rel=1e-3)
-
-
 def test_gradients_of_what_is_left_out(start):
     """By finite differences of a scalar, with the same units left out."""
     encoder = start(dim=9)
@@ -222,20 +191,3 @@ def test_threads_give_the_same_bytes(start, checkpointing):
         by_weights = gradients(encoder, weights(), n_jobs)
         found.append({name: g.numpy().tobytes() for name, g in by_weights.items()})
     assert all(one == found[0] for one in found)
-
-
-def test_what_was_held_is_given_back(start):
-    encoder = start(gradient_checkpointing=False)
-    passed = encoder.forward(TEXTS, rng())
-    assert all(one is not None for one in passed.held)
-    encoder.learn(passed, weights(), 0.01)
-    assert all(one is None for one in passed.held)
-
-
-def test_layouts_and_dtypes_of_gradients(start):
-    found = []
-    for G in (weights(), np.asfortranarray(weights()), weights().astype(np.float32)):
-        encoder = start(warmup_steps=0)
-        encoder.learn(encoder.forward(TEXTS, rng()), G, 0.01)
-        found.append(encoder.encode(TEXTS).tobytes())
-    assert len(set(found)) == 1

@@ -1,8 +1,8 @@
-"""Products of fewer bits, and compiled layers."""
+"""Products of fewer bits."""
 
 import numpy as np
 import pytest
-from tiny import HIDDEN, KINDS, make_texts
+from tiny import KINDS, make_texts
 
 TEXTS = make_texts(40, seed=3)
 
@@ -44,24 +44,3 @@ def test_training_with_bfloat16(start):
     assert np.abs(moved).max() > 0.03
     away = encoder.encode(TEXTS) - exact.encode(TEXTS)
     assert np.linalg.norm(away) < 0.5 * np.linalg.norm(moved)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # those of torch about itself
-def test_compiled_layers(start, monkeypatch):
-    """A minute where nothing is compiled yet."""
-    monkeypatch.setattr("sklearn_xc.encoders.transformer.passes._TOKENS", 200)
-    for dropout in (0, 0.1):
-        encoder, plain = (
-            start(compile=is_compiled, dim=7, dropout=dropout, warmup_steps=0)
-            for is_compiled in (True, False)
-        )
-        np.testing.assert_allclose(encoder.encode(TEXTS), plain.encode(TEXTS), atol=1e-5)
-        for one in (encoder, plain):
-            learn(one)
-        assert encoder.encode(TEXTS).shape == (len(TEXTS), 7)
-        np.testing.assert_allclose(encoder.encode(TEXTS), plain.encode(TEXTS), atol=1e-4)
-        np.testing.assert_allclose(
-            encoder.encode(TEXTS, n_jobs=2), encoder.encode(TEXTS), atol=1e-6
-        )
-    assert HIDDEN != 7

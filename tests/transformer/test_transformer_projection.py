@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from tiny import HIDDEN, make_texts
 
-from sklearn_xc.encoders.transformer import encoder as module
-
 TEXTS = make_texts(200, seed=3)
 FROZEN = pytest.mark.parametrize("frozen", [True, False])
 
@@ -44,21 +42,6 @@ def test_fewer_dimensions_are_the_principal_ones(start, frozen, dim):
     np.testing.assert_allclose(V, expected, atol=1e-5)
 
 
-def test_products_change_less_than_with_other_directions(start):
-    own = start(texts=TEXTS).encode(TEXTS).astype(np.float64)
-    P = start(dim=7, texts=TEXTS).network_.tensors().arrays["projection.weight"].T
-    rng = np.random.default_rng(0)
-
-    def change(Q):
-        return np.linalg.norm(own @ own.T - (own @ Q) @ (own @ Q).T)
-
-    least = change(P)
-    assert least < 0.2 * np.linalg.norm(own @ own.T)
-    others = [np.linalg.qr(rng.normal(size=(HIDDEN, 7)))[0] for _ in range(20)]
-    others += [np.linalg.qr(P + 0.05 * rng.normal(size=P.shape))[0] for _ in range(20)]
-    assert all(least < change(Q) for Q in others)
-
-
 @FROZEN
 @pytest.mark.parametrize("dim", [25, 60])
 def test_more_dimensions_leave_products_as_they_are(start, frozen, dim):
@@ -67,36 +50,6 @@ def test_more_dimensions_leave_products_as_they_are(start, frozen, dim):
     assert V.shape == (len(TEXTS), dim)
     np.testing.assert_allclose(V @ V.T, own @ own.T, atol=1e-5)
     assert (np.abs(V).max(axis=0) > 0.01).all()
-
-
-@pytest.mark.parametrize("dim", [7, 30])
-def test_frozen_or_not_it_starts_alike(start, dim):
-    one, other = (start(frozen=frozen, dim=dim, texts=TEXTS) for frozen in (True, False))
-    np.testing.assert_array_equal(projection_of(one), projection_of(other))
-    np.testing.assert_allclose(one.encode(TEXTS), other.encode(TEXTS), atol=1e-6)
-
-
-@FROZEN
-def test_only_the_seed_is_random(start, frozen, monkeypatch):
-    """Of which texts are looked at, where they are more than that; and of more dimensions."""
-    monkeypatch.setattr(module, "_SAMPLE", 30)
-    for dim in (7, 30):
-        found = [
-            projection_of(start(frozen=frozen, dim=dim, seed=seed, texts=TEXTS)).tobytes()
-            for seed in (0, 0, 1)
-        ]
-        assert found[0] == found[1]
-        assert found[0] != found[2]
-
-
-@FROZEN
-@pytest.mark.parametrize("texts", [TEXTS[:1], np.repeat(TEXTS[:1], 5), TEXTS[:4]])
-def test_fewer_texts_than_dimensions(start, frozen, texts):
-    encoder = start(frozen=frozen, dim=7, texts=texts)
-    V = encoder.encode(TEXTS)
-    np.testing.assert_allclose(np.linalg.norm(V, axis=1), 1, atol=1e-6)
-    P = projection_of(encoder).astype(np.float64)
-    np.testing.assert_allclose(P.T @ P, np.eye(7), atol=1e-5)
 
 
 def test_it_learns_with_the_others(start):

@@ -79,37 +79,8 @@ def test_tokens_are_those_of_the_tokenizer(monkeypatch, keep):
     assert tokens_of(tokenizer.tokens(TEXTS[[3, 1, 3]])) == [expected[i] for i in (3, 1, 3)]
 
 
-def test_what_is_kept_is_made_once(monkeypatch):
-    tokenizer, made = make(), []
-    plain = tokenizer._made
-
-    def counting(texts):
-        made.extend(texts)
-        return plain(texts)
-
-    monkeypatch.setattr(tokenizer, "_made", counting)
-    for _ in range(3):
-        for first in range(0, 50, 10):
-            tokenizer.tokens(TEXTS[first : first + 10], keep=True)
-    assert sorted(made) == sorted(set(TEXTS))
-    n_tokens = sum(map(len, tokens_of(tokenizer.tokens(np.array(sorted(set(TEXTS)), object)))))
-    assert tokenizer._n_kept == n_tokens
-    assert tokenizer.max_length == 20
-
-
 def test_lower_case():
     shouted = np.array([text.upper() for text in TEXTS], object)
     expected = tokens_of(make().tokens(TEXTS))
     assert tokens_of(make(lower_case=True).tokens(shouted)) == expected
     assert tokens_of(make().tokens(shouted)) != expected
-
-
-def test_a_text_of_no_tokens_has_one():
-    from tokenizers import Tokenizer as Plain
-    from tokenizers import models
-
-    content = Plain(models.WordLevel({"red": 3}, unk_token="red")).to_str()
-    assert tokens_of(Tokenizer(content, 8, False).tokens(np.array(["  ", "red"], object)))
-    plain = Plain(models.BPE({"r": 3}, []))
-    rows = Tokenizer(plain.to_str(), 8, False).tokens(np.array(["xyz", "r"], object))
-    assert tokens_of(rows) == [[0], [3]]

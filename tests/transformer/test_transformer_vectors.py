@@ -1,7 +1,5 @@
 """Vectors against those of sentence-transformers and of plain use of transformers."""
 
-import json
-import shutil
 from importlib import metadata
 
 import numpy as np
@@ -133,26 +131,6 @@ def test_folders_of_old_versions(pooling, lower_case, tmp_path):
     np.testing.assert_allclose(V, of_sentences(model, texts), atol=1e-6)
 
 
-def test_a_folder_whose_transformer_is_in_a_folder_of_its_own(tmp_path):
-    """As the oldest versions wrote them, with weights of a dense layer as torch pickles them."""
-    model, texts = make_sentences(tmp_path / "base", dense=[(16, TANH)]), make_texts()
-    at = tmp_path / "all"
-    model.save(str(at))
-    (at / "0_Transformer").mkdir()
-    for path in list(at.iterdir()):
-        if path.is_file() and path.name not in (
-            "modules.json", "README.md", "config_sentence_transformers.json"
-        ):  # fmt: skip
-            shutil.move(path, at / "0_Transformer" / path.name)
-    modules = json.loads((at / "modules.json").read_text())
-    modules[0]["path"] = "0_Transformer"
-    (at / "modules.json").write_text(json.dumps(modules))
-    (at / "2_Dense" / "model.safetensors").unlink()
-    torch.save(model[2].state_dict(), at / "2_Dense" / "pytorch_model.bin")
-    V = encoded(at, texts, 16, max_length=LONGEST)
-    np.testing.assert_allclose(V, of_sentences(model, texts), atol=1e-6)
-
-
 def test_the_pooling_that_is_asked_for(tmp_path):
     model, texts = make_sentences(tmp_path, pooling="cls"), make_texts()
     V = encoded(model, texts, pooling="max", max_length=LONGEST)
@@ -161,18 +139,6 @@ def test_the_pooling_that_is_asked_for(tmp_path):
             model[0].model, make_tokenizer(), texts, pooling="max", max_length=LONGEST
         )
     np.testing.assert_allclose(V, expected.numpy(), atol=1e-6)
-
-
-def test_parameters_that_change_before_a_start_or_after_it(start, folders):
-    texts = make_texts()
-    encoder = TransformerEncoder(folders["bert"])
-    assert encoder.default_dim() == HIDDEN
-    encoder.set_params(pooling="cls", model=folders["mpnet"]).start(texts, HIDDEN, 0)
-    expected = start("mpnet", pooling="cls").encode(texts)
-    assert encoder.encode(texts).tobytes() == expected.tobytes()
-    encoder.max_length = 6
-    expected = start("mpnet", pooling="cls", max_length=6).encode(texts)
-    assert encoder.encode(texts).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta"])
@@ -190,17 +156,6 @@ def test_what_it_was_trained_for_does_not_count(kind, folders):
     assert encoded(base, texts, tokenizer=folders[kind]).tobytes() == expected.tobytes()
     half = encoded(make_model(kind).half(), texts, tokenizer=tokenizer)
     np.testing.assert_allclose(half, expected, atol=0.01)
-
-
-def test_settings_of_what_comes_out_do_not_count(folders):
-    """Nor whose code computes it: none is fetched."""
-    texts, model = make_texts(), make_model()
-    model.config.return_dict = False
-    model.config.output_hidden_states = True
-    model.config._attn_implementation = "eager"
-    model.config.update({"attn_implementation": "kernels-community/some", "auto_map": {"a": "b"}})
-    V = encoded(model, texts, tokenizer=make_tokenizer())
-    assert V.tobytes() == encoded(folders["bert"], texts).tobytes()
 
 
 def test_a_model_that_reads_from_left_to_right():
@@ -223,38 +178,6 @@ def test_a_model_that_reads_from_left_to_right():
     assert alone.tobytes() == V.tobytes()
 
 
-def test_a_folder_of_a_model_with_a_head(folders, tmp_path):
-    """Its layer that pools is missing, and not made at random."""
-    with torch.random.fork_rng(devices=[]):
-        masked = transformers.AutoModelForMaskedLM.from_config(make_config())
-    masked.base_model.load_state_dict(make_model().state_dict(), strict=False)
-    masked.save_pretrained(tmp_path)
-    make_tokenizer().save_pretrained(tmp_path)
-    texts, before = make_texts(), torch.random.get_rng_state()
-    encoders = [TransformerEncoder(tmp_path) for _ in range(2)]
-    for encoder in encoders:
-        encoder.start(texts, HIDDEN, 0)
-    assert torch.equal(torch.random.get_rng_state(), before)
-    one, other = (encoder.network_.tensors().arrays for encoder in encoders)
-    assert {name: array.tobytes() for name, array in one.items()} == {
-        name: array.tobytes() for name, array in other.items()
-    }
-    expected = encoded(folders["bert"], texts)
-    assert encoders[0].encode(texts).tobytes() == expected.tobytes()
-
-
-def test_where_a_model_was_is_not_kept(folders, tmp_path):
-    """Equal models have equal bytes, and share what is kept of their vectors."""
-    shutil.copytree(folders["bert"], tmp_path / "elsewhere")
-    configs = set()
-    for at in (folders["bert"], tmp_path / "elsewhere"):
-        encoder = TransformerEncoder(at)
-        encoder.start(make_texts(), HIDDEN, 0)
-        configs.add(encoder.network_.config)
-    assert len(configs) == 1
-    assert "elsewhere" not in configs.pop()
-
-
 @pytest.mark.parametrize("n_places", [13, 20])
 def test_places_that_are_no_multiple_of_eight(n_places):
     """Texts are filled up to multiples, but not beyond what the model takes."""
@@ -264,17 +187,6 @@ def test_places_that_are_no_multiple_of_eight(n_places):
     V = encoded(model, texts, tokenizer=tokenizer)
     with torch.no_grad():
         expected = vectors(model, tokenizer, texts, max_length=n_places)
-    np.testing.assert_allclose(V, expected.numpy(), atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["roberta", "mpnet"])
-def test_places_counted_from_behind_the_filler(kind):
-    texts, tokenizer = make_texts(), make_tokenizer(kind)
-    tokenizer.model_max_length = 10**30
-    model = make_model(kind)
-    V = encoded(model, texts, tokenizer=tokenizer, max_length=LONGEST + 2)
-    with torch.no_grad():
-        expected = vectors(model, tokenizer, texts, max_length=LONGEST)
     np.testing.assert_allclose(V, expected.numpy(), atol=1e-6)
 
 
@@ -293,20 +205,6 @@ def test_no_texts(start):
     encoder = start()
     assert encoder.encode(none).shape == (0, HIDDEN)
     assert encoder.forward(none, np.random.default_rng(0)).V.shape == (0, HIDDEN)
-
-
-def test_many_texts_are_in_a_file(start, monkeypatch):
-    from sklearn_xc.encoders.transformer import encoder as module
-    from sklearn_xc.parallel.spill import is_in_file
-
-    texts = make_texts()
-    expected = start().encode(texts)
-    monkeypatch.setattr("sklearn_xc.parallel.spill._LARGE", 1000)
-    monkeypatch.setattr(module, "_TOGETHER", 7)
-    monkeypatch.setattr("sklearn_xc.encoders.transformer.tokens._TOGETHER", 5)
-    V = start().encode(texts)
-    assert is_in_file(V)
-    assert V.tobytes() == expected.tobytes()
 
 
 def test_the_model_of_the_extra():
