@@ -29,13 +29,6 @@ _LARGEST_POWER = 22  # 10.0**22 is the largest power of ten that a float64 holds
 
 
 @inlined
-def _is_end(text, p):
-    """Tell whether a token ends at `p`: a blank, a tab or the end of the line."""
-    c = text[np.uint64(p)]
-    return c == 32 or c == 9 or c == 10 or (c == 13 and text[np.uint64(p + 1)] == 10)
-
-
-@inlined
 def _read_digits(text, p):
     """Return the number whose digits start at `p`, 0 without any, and the position behind them."""
     number = 0
@@ -49,59 +42,15 @@ def _read_digits(text, p):
 
 
 @inlined
-def _read_mantissa(text, p):
-    """Return the mantissa and exponent of digits with a point, whether it is hard, and the end.
-
-    Digits past the 18th are dropped; the number is hard then. The end is -1 without a digit.
-    """
-    mantissa, exponent, hard, n_digits = 0, 0, False, 0
-    for part in range(2):
-        c = text[np.uint64(p)]
-        if part == 1:
-            if c != 46:
-                break
-            p += 1
-            c = text[np.uint64(p)]
-        while np.uint8(c - 48) < 10:
-            if mantissa < _FULL:
-                mantissa = mantissa * 10 + c - 48
-                exponent -= part
-            else:
-                hard = True
-            n_digits += 1
-            p += 1
-            c = text[np.uint64(p)]
-    return mantissa, exponent, hard, p if n_digits else -1
-
-
-@inlined
-def _read_decimal(text, p):
-    """Return mantissa, exponent and end of a decimal number; the end is -1 if there is none.
-
-    The exponent is ``HARD`` where a product with a power of ten would not be exact: then Python
-    reads the number. An integer cannot hold the sign of minus zero, which is hard too.
-    """
+def _read_exponent(text, p):
+    """Return the signed number at `p`, behind an "e", and the position behind it, -1 for none."""
     c = text[np.uint64(p)]
-    negative = c == 45
-    if negative or c == 43:
+    falls = c == 45
+    if falls or c == 43:
         p += 1
-    mantissa, exponent, hard, p = _read_mantissa(text, p)
-    if p >= 0 and (text[np.uint64(p)] == 101 or text[np.uint64(p)] == 69):
-        p += 1
-        c = text[np.uint64(p)]
-        falls = c == 45
-        if falls or c == 43:
-            p += 1
-        start = p
-        number, p = _read_digits(text, p)
-        exponent += -number if falls else number
-        if p == start:
-            p = -1
-    if p >= 0 and not _is_end(text, p):
-        p = -1
-    hard |= mantissa > _EXACT or (negative and mantissa == 0)
-    hard |= exponent < -_LARGEST_POWER or exponent > _LARGEST_POWER
-    return -mantissa if negative else mantissa, HARD if hard else exponent, p
+    start = p
+    number, p = _read_digits(text, p)
+    return -number if falls else number, p if p > start else -1
 
 
 @kernel
@@ -149,32 +98,34 @@ def parse_rows_xmc(
     n_rows : int
         Complete rows.
     position : int
-        Start of the offending token, or `size`.
+        Where the offending token starts, or `size`.
     labels_rise, features_rise : bool
         Whether the indices of every row rise strictly. If not, some row is unsorted or has an
         index twice.
     """
-    row, n_label_entries, n_pairs, p = 0, 0, 0, 0
-    labels_rise = True
-    features_rise = True
-    label_indptr_out[0] = 0
-    feature_indptr_out[0] = 0
+    row, n_label_entries, n_pairs = 0, 0, 0
+    labels_rise, features_rise = True, True
+    label_indptr_out[0] = feature_indptr_out[0] = 0
+    p = 0
     while p < size:
         if row == max_rows:
             return TOO_MANY_ROWS, row, p, labels_rise, features_rise
+        c = text[np.uint64(p)]
 
         # 1. Labels: comma-separated numbers at the very start of the line.
         line, last = p, -1
-        is_label = not _is_end(text, p)
+        is_label = c != 32 and c != 9 and c != 10 and not (c == 13 and text[np.uint64(p + 1)] == 10)
         while is_label:
             start = p
-            number, p = _read_digits(text, p)
+            number, p = _read_digits(text, start)
             c = text[np.uint64(p)]
             if c == 58 and start == line and p > start:  # "7:": the line has no labels
                 p = line
+                c = text[np.uint64(p)]
                 break
-            is_label = c == 44
-            if p == start or not (is_label or _is_end(text, p)):
+            more = c == 44
+            ends = c == 32 or c == 9 or c == 10 or (c == 13 and text[np.uint64(p + 1)] == 10)
+            if p == start or not (more or ends):
                 return BAD_LABEL, row, start, labels_rise, features_rise
             if number >= n_labels:
                 return LABEL_RANGE, row, start, labels_rise, features_rise
@@ -182,34 +133,89 @@ def parse_rows_xmc(
             last = number
             labels_out[np.uint64(n_label_entries)] = number
             n_label_entries += 1
-            p += is_label
+            if ends:
+                break
+            p += 1
+            c = text[np.uint64(p)]
 
         # 2. Pairs, until the line ends.
         last = -1
         while True:
-            while text[np.uint64(p)] == 32 or text[np.uint64(p)] == 9:
+            while c == 32 or c == 9:
                 p += 1
-            if text[np.uint64(p)] == 13 and text[np.uint64(p + 1)] == 10:
+                c = text[np.uint64(p)]
+            if c == 13 and text[np.uint64(p + 1)] == 10:
                 p += 1
-            if text[np.uint64(p)] == 10:
+                c = text[np.uint64(p)]
+            if c == 10:
                 break
+
+            # 2a. The feature.
             start = p
-            number, p = _read_digits(text, p)
-            if p == start or text[np.uint64(p)] != 58:
+            number, p = _read_digits(text, start)
+            c = text[np.uint64(p)]
+            if p == start or c != 58:
                 return BAD_PAIR, row, start, labels_rise, features_rise
             if number >= n_features:
                 return FEATURE_RANGE, row, start, labels_rise, features_rise
             features_rise &= number > last
             last = number
-            value_start = p + 1
-            mantissa, exponent, p = _read_decimal(text, value_start)
-            if p < 0:
+            p += 1
+            c = text[np.uint64(p)]
+
+            # 2b. The digits of the value. Those past the 18th are dropped here; it is hard then.
+            value_start = p
+            negative = c == 45
+            if negative or c == 43:
+                p += 1
+                c = text[np.uint64(p)]
+            mantissa, exponent, hard = 0, 0, False
+            digits_start = p
+            while np.uint8(c - 48) < 10:
+                if mantissa < _FULL:
+                    mantissa = mantissa * 10 + c - 48
+                else:
+                    hard = True
+                p += 1
+                c = text[np.uint64(p)]
+            n_digits = p - digits_start
+            if c == 46:
+                p += 1
+                c = text[np.uint64(p)]
+                digits_start = p
+                while np.uint8(c - 48) < 10:
+                    if mantissa < _FULL:
+                        mantissa = mantissa * 10 + c - 48
+                        exponent -= 1
+                    else:
+                        hard = True
+                    p += 1
+                    c = text[np.uint64(p)]
+                n_digits += p - digits_start
+            if n_digits == 0:
                 return BAD_VALUE, row, start, labels_rise, features_rise
-            if exponent == HARD:
-                mantissa = (value_start << LENGTH_BITS) | (p - value_start)
+
+            # 2c. Its exponent.
+            if c == 101 or c == 69:
+                number, p = _read_exponent(text, p + 1)
+                if p < 0:
+                    return BAD_VALUE, row, start, labels_rise, features_rise
+                c = text[np.uint64(p)]
+                exponent += number
+            ends = c == 32 or c == 9 or c == 10 or (c == 13 and text[np.uint64(p + 1)] == 10)
+            if not ends:
+                return BAD_VALUE, row, start, labels_rise, features_rise
+
+            # 2d. Exact, or left to Python; an integer cannot hold the sign of minus zero.
+            hard |= mantissa > _EXACT or (negative and mantissa == 0)
+            hard |= exponent < -_LARGEST_POWER or exponent > _LARGEST_POWER
             features_out[np.uint64(n_pairs)] = last
-            mantissa_out[np.uint64(n_pairs)] = mantissa
-            exponent_out[np.uint64(n_pairs)] = exponent
+            if hard:
+                mantissa_out[np.uint64(n_pairs)] = (value_start << LENGTH_BITS) | (p - value_start)
+                exponent_out[np.uint64(n_pairs)] = HARD
+            else:
+                mantissa_out[np.uint64(n_pairs)] = -mantissa if negative else mantissa
+                exponent_out[np.uint64(n_pairs)] = exponent
             n_pairs += 1
 
         # 3. The row is complete.
