@@ -32,7 +32,7 @@ from asv_bench.common.figures import lines
 from asv_bench.common.measure import quietly
 from asv_bench.common.report import Report
 from asv_bench.common.sets import DataSet, load
-from asv_bench.softmax.biased_softmax import METHODS, SampledSoftmax
+from asv_bench.softmax.biased_softmax import METHODS, ImplicitFromZero, SampledFromZero, SampledSoftmax, UMaxFromZero
 from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 
@@ -97,16 +97,16 @@ def methods_of_table(epochs: int) -> dict[str, tuple[str, Any]]:
     """Return names and unfitted estimators of table 3; the last two are not in the paper."""
     common: dict[str, Any] = {"max_iter": epochs, "n_jobs": 1, "random_state": 0}
     common |= {"fit_intercept": False, "early_stopping": False, "tol": 0.0}
-    paper = {"init": "zero", "u_init": "zero", **common}
+    paper = {"init": "zero", **common}
     uniform = {"sampling": "uniform", "n_hard_negatives": 0, **paper}
     models: dict[str, tuple[str, Any]] = {
-        key: (f"{METHODS[key]} (100, 5)", SampledSoftmax(key, batch_size=100, **paper))
+        key: (f"{METHODS[key]} (100, 5)", SampledFromZero(key, batch_size=100, **paper))
         for key in TWICE
     }
     return models | {
-        "vanilla": ("vanilla (1, 5)", SampledSoftmax("vanilla", **paper)),
-        "umax": ("U-max (1, 5)", SoftmaxUMax(n_negatives=5, **uniform)),
-        "implicit": ("implicit (1, 1)", ImplicitSoftmaxSGD(n_negatives=1, **uniform)),
+        "vanilla": ("vanilla (1, 5)", SampledFromZero("vanilla", **paper)),
+        "umax": ("U-max (1, 5)", UMaxFromZero(n_negatives=5, **uniform)),
+        "implicit": ("implicit (1, 1)", ImplicitFromZero(n_negatives=1, **uniform)),
         "ours": (
             "implicit (1, 2), from means, by frequency",
             ImplicitSoftmaxSGD(n_negatives=2, n_hard_negatives=0, **common),
@@ -203,7 +203,7 @@ def _epochs(name: str, X: Any, y: np.ndarray, epochs: int) -> list[dict[str, Any
 
 
 def _formulations(name: str, X: Any, y: np.ndarray, epochs: int) -> list[dict[str, Any]]:
-    umax = methods_of_table(epochs)["umax"][1].set_params(u_init="optimal")
+    umax = SoftmaxUMax(**{k: v for k, v in methods_of_table(epochs)["umax"][1].get_params().items()})
     raman = SampledSoftmax(
         "raman", init="zero", max_iter=epochs, early_stopping=False, tol=0.0, random_state=0
     )
