@@ -25,7 +25,7 @@ from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC, OvALinearXC
 from sklearn_xc.datasets import load_tate_subjects
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
-from sklearn_xc.mips import ExactIndex
+from sklearn_xc.search import ExactIndex
 
 began = time.perf_counter()
 train, test = load_tate_subjects("train"), load_tate_subjects("test")

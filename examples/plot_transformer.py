@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC, OvALinearXC, StackingXC, topk
 from sklearn_xc.datasets import load_tate_subjects
-from sklearn_xc.encoders import TransformerEncoder
+from sklearn_xc.embedding.encoders import TransformerEncoder
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
 

@@ -11,59 +11,38 @@ __version__ = "0.2.0"
 
 _PUBLIC = {
     "DecompMIPSClassifier": "sklearn_xc.decomposition",
-    "DecompMIPSSkipGram": "sklearn_xc.skip_gram",
+    "DecompMIPSSkipGram": "sklearn_xc.decomposition.skip_gram",
     "ImplicitSoftmaxSGD": "sklearn_xc.softmax",
-    "LabelFeatures": "sklearn_xc._label_features",
-    "LabelHierarchy": "sklearn_xc.hierarchy",
+    "LabelFeatures": "sklearn_xc._labels.features",
+    "LabelBinarizerXC": "sklearn_xc._labels.binarizer",
+    "LabelHierarchy": "sklearn_xc._labels.hierarchy",
     "NGAMEEmbeddingXC": "sklearn_xc.embedding",
-    "OvALinearXC": "sklearn_xc.linear",
-    "OvALinearXCCV": "sklearn_xc.linear",
+    "OvALinearXC": "sklearn_xc.one_vs_all",
+    "OvALinearXCCV": "sklearn_xc.one_vs_all",
     "SoftmaxUMax": "sklearn_xc.softmax",
-    "StackingXC": "sklearn_xc.stacking",
+    "StackingXC": "sklearn_xc.ensemble.stacking",
     "TextClassifierXC": "sklearn_xc.text",
-    "TextsWithFeatures": "sklearn_xc._texts_with_features",
-    "ThresholdTuner": "sklearn_xc.thresholds",
-    "TopKCalibrator": "sklearn_xc.calibration",
-    "load": "sklearn_xc.storage.models",
+    "TextsWithFeatures": "sklearn_xc._input.texts_with_features",
+    "ThresholdTuner": "sklearn_xc.ensemble.thresholds",
+    "TopKCalibrator": "sklearn_xc.ensemble.calibration",
+    "load": "sklearn_xc._state.models",
     "show_versions": "sklearn_xc._show_versions",
     "topk": "sklearn_xc._topk",
-    "topk_names": "sklearn_xc._topk_names",
+    "topk_names": "sklearn_xc._labels.topk_names",
 }
 _SUBPACKAGES = (
-    "calibration",
     "datasets",
     "decomposition",
     "embedding",
-    "encoders",
+    "ensemble",
     "exceptions",
-    "gradients",
-    "hierarchy",
-    "initialisers",
     "inspection",
-    "linear",
-    "losses",
     "metrics",
-    "mips",
     "model_selection",
-    "preprocessing",
-    "samplers",
-    "skip_gram",
+    "one_vs_all",
+    "search",
     "softmax",
-    "stacking",
     "text",
-    "thresholds",
-)
-
-# For the package's own use; reached as attributes too.
-_INTERNAL = (
-    "base",
-    "command_line",
-    "integrations",
-    "kernels",
-    "parallel",
-    "solvers",
-    "storage",
-    "weights",
 )
 
 __all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]
@@ -72,7 +51,7 @@ __all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         return getattr(importlib.import_module(_PUBLIC[name]), name)
-    if name in _SUBPACKAGES or name in _INTERNAL:
+    if name in _SUBPACKAGES:
         return importlib.import_module(f"sklearn_xc.{name}")
     raise AttributeError(f"module 'sklearn_xc' has no attribute {name!r}")
 

@@ -23,7 +23,7 @@ def show_versions() -> None:
     """
     from threadpoolctl import threadpool_info
 
-    from sklearn_xc.parallel.threads import count_threads
+    from sklearn_xc._parallel.threads import count_threads
 
     rows = {"sklearn_xc": sklearn_xc.__version__, "python": sys.version.replace("\n", " ")}
     rows |= {"machine": platform.platform(), "threads": str(count_threads(-1, "n_jobs"))}

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
-from sklearn_xc._arguments import check_count, refuse_disguised
-from sklearn_xc._sklearn import ConstantPredictor, num_samples, safe_indexing
-from sklearn_xc._sparse_input import check_sparse
-from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc._input.arguments import check_count, refuse_disguised
+from sklearn_xc._input.sklearn_private import ConstantPredictor, num_samples, safe_indexing
+from sklearn_xc._input.sparse import check_sparse
+from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
+from sklearn_xc._parallel.memory import require_bytes
 
 #: Dense scores of a foreign estimator are reduced in pieces of about so many values.
 _PIECE = 2**24

@@ -10,26 +10,26 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
-from sklearn_xc._arguments import check_count
-from sklearn_xc._best_allowed import BestAllowed, Scorer
-from sklearn_xc._checks import check_classes, check_indicator, check_instances, check_weights
-from sklearn_xc._data import CsrRows, Targets
-from sklearn_xc._declared_state import Array, Choice, Number, Tested, declares
-from sklearn_xc._explanation import Explanation, as_row, by_omission, check_names, of_weights
-from sklearn_xc._label_changes import ChangeableLabels
-from sklearn_xc._label_names import place_of
-from sklearn_xc._out_of_fold import in_parts, n_rows
-from sklearn_xc._parts import ParameterizedParts
-from sklearn_xc._saved import SavedEstimator
-from sklearn_xc._sklearn import CallbackSupportMixin, Options
-from sklearn_xc._sparse_input import check_sparse
-from sklearn_xc._state import reads_one_state, sharing
+from sklearn_xc._input.arguments import check_count
+from sklearn_xc._input.checks import check_classes, check_indicator, check_instances, check_weights
+from sklearn_xc._input.data import CsrRows, Targets
+from sklearn_xc._input.parts import ParameterizedParts
+from sklearn_xc._input.sklearn_private import CallbackSupportMixin, Options
+from sklearn_xc._input.sparse import check_sparse
+from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
+from sklearn_xc._labels.best_allowed import BestAllowed, Scorer
+from sklearn_xc._labels.changes import ChangeableLabels
+from sklearn_xc._labels.explanation import Explanation, as_row, by_omission, check_names, of_weights
+from sklearn_xc._labels.names import place_of
+from sklearn_xc._labels.out_of_fold import in_parts, n_rows
+from sklearn_xc._parallel.memory import parse_bytes
+from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._state.fitted import reads_one_state, sharing
+from sklearn_xc._state.saved import SavedEstimator
+from sklearn_xc._state.schema import Array, Choice, Number, Tested, declares
 from sklearn_xc._topk import check_topk_size, just_below
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics import precision_at_k
-from sklearn_xc.parallel.memory import parse_bytes
-from sklearn_xc.parallel.threads import count_threads
 
 #: Loops count in int64.
 _LARGEST_INT = 2**62

@@ -6,7 +6,7 @@ was expected and what was got.
 
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_xc.kernels.compiling.notices import KernelCacheWarning
+from sklearn_xc._compile.notices import KernelCacheWarning
 
 __all__ = [
     "ConvergenceWarning",
@@ -119,7 +119,7 @@ class RecallWarning(UserWarning):
     >>> import warnings
     >>> import numpy as np
     >>> from sklearn_xc.exceptions import RecallWarning
-    >>> from sklearn_xc.mips import SphericalIndex, check_recall
+    >>> from sklearn_xc.search import SphericalIndex, check_recall
     >>> rng = np.random.default_rng(0)
     >>> W, queries = rng.standard_normal((1000, 8)), rng.standard_normal((50, 8))
     >>> index = SphericalIndex()
@@ -178,7 +178,7 @@ class UnknownLabelWarning(UserWarning):
     --------
     >>> import warnings
     >>> from sklearn_xc.exceptions import UnknownLabelWarning
-    >>> from sklearn_xc.preprocessing import LabelBinarizerXC
+    >>> from sklearn_xc import LabelBinarizerXC
     >>> binarizer = LabelBinarizerXC(handle_unknown="ignore").fit([["soup"], ["bread"]])
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always", UnknownLabelWarning)

@@ -25,7 +25,7 @@ import pytest
 import scipy.optimize
 import scipy.sparse as sp
 
-from sklearn_xc.kernels.compiling.jit import kernel, source_checksum
+from sklearn_xc._compile.jit import kernel, source_checksum
 
 # The cache folder is keyed by the sources that are compiled, so that no test ever runs old code. It
 # is shared by the workers of pytest-xdist and by the processes that tests start.
@@ -34,12 +34,13 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     os.environ["NUMBA_CACHE_DIR"] = str(_folder / source_checksum()[:16])
     numba.config.reload_config()
 
-from sklearn_xc._data import CsrRows, DenseRows
-from sklearn_xc.initialisers import INITIALISERS, Initialiser
-from sklearn_xc.losses import LABEL_SET_LOSSES, LOSSES, MaxMargin
-from sklearn_xc.losses.margin import compiled
-from sklearn_xc.solvers.newton_cg import solve_block
-from sklearn_xc.solvers.problem import OneVsAllProblem, sum_instances
+from sklearn_xc._input.data import CsrRows, DenseRows
+from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin
+from sklearn_xc.one_vs_all.losses import LOSSES
+from sklearn_xc.one_vs_all.losses.margin import compiled
+from sklearn_xc.one_vs_all.solver.newton_cg import solve_block
+from sklearn_xc.one_vs_all.solver.problem import OneVsAllProblem, sum_instances
+from sklearn_xc.one_vs_all.starts import INITIALISERS, Initialiser
 
 # --doctest-modules would import those of several folders as tests, under the same name.
 collect_ignore_glob = ["*conftest.py"]
@@ -50,16 +51,15 @@ hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
-#: Who compiles what, as words in the names of tests. One-vs-all is behind most of the package; the
-#: second are all others, which compile little, and in which the middle of all tests falls.
+#: Which tests compile the same kernels, as words in their names. One-vs-all is behind most of the
+#: package; the second are all others, which compile little, and in which the middle of all falls.
 _FAMILIES = (
-    r"OvALinear|one_vs_all|newton|^sklearn_xc/|bench_|/test_topk|test_initialisers|/(calibration|"
-    r"command_line|hostile|inspection|integrations|linear|model_selection|text|thresholds)/|"
-    r"ThresholdTuner|TopKCalibrator",
+    r"OvALinear|one_vs_all|^sklearn_xc/|bench_|/test_topk|ThresholdTuner|TopKCalibrator|"
+    r"/(command_line|ensemble|hostile|inspection|integrations|model_selection|text)/",
     r"",
-    r"[Ss]oftmax|Stacking|/stacking/",
-    r"Decomp|decomp|/gradients/|/mips/",
-    r"NGAME|ngame|/(kernels/)?embedding/|/encoders/|/samplers/",
+    r"[Ss]oftmax|Stacking|test_stacking",
+    r"Decomp|decomp|/search/",
+    r"NGAME|ngame|/embedding/",
 )
 
 

@@ -39,7 +39,7 @@ LIBRARIES = {
     ),
 }  # fmt: skip
 #: Modules below a folder that examples may import from, and why.
-IMPORTED = {"sklearn_xc.parallel.team": "methods of gradients take a Team"}
+IMPORTED = {"sklearn_xc._parallel.team": "methods of gradients take a Team"}
 
 
 def public_names():

@@ -11,7 +11,7 @@ NAMES = {"Unpickler", "marshal", "dill", "cloudpickle", "shelve"}
 CALLS = {"eval", "exec", "pickle.load", "pickle.loads", "joblib.load", "torch.load"}
 #: Where it may be, and why.
 ALLOWED = {
-    "kernels/compiling/cache.py": "compiled code, in numba's own form; see SECURITY.md",
+    "_compile/cache.py": "compiled code, in numba's own form; see SECURITY.md",
 }
 
 

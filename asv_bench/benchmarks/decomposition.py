@@ -4,7 +4,7 @@ import numpy as np
 
 from sklearn_xc import DecompMIPSClassifier
 from sklearn_xc.datasets import make_hierarchical_classes
-from sklearn_xc.mips import INDEXES, ExactIndex
+from sklearn_xc.search import INDEXES, ExactIndex
 
 N_LABELS, DIM, N_CANDIDATES = 10_000, 128, 100
 

@@ -5,7 +5,7 @@ embeddings of 128 dimensions. All on one thread.
 """
 
 from sklearn_xc import NGAMEEmbeddingXC
-from sklearn_xc.samplers import balanced_clusters
+from sklearn_xc.embedding.samplers import balanced_clusters
 
 from ._common import made_data
 

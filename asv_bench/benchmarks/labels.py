@@ -3,9 +3,8 @@
 Lists of names are those of the first 10,000 works.
 """
 
-from sklearn_xc import LabelHierarchy
+from sklearn_xc import LabelBinarizerXC, LabelHierarchy
 from sklearn_xc.datasets import load_tate_subjects
-from sklearn_xc.preprocessing import LabelBinarizerXC
 
 from ._common import tate_texts
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from asv_bench.skip_gram.corpora import made_counts, write_made_text
 from sklearn_xc import DecompMIPSSkipGram
-from sklearn_xc.skip_gram import count_contexts, read_word2vec, write_word2vec
+from sklearn_xc.decomposition.skip_gram import count_contexts, read_word2vec, write_word2vec
 
 N_WORDS, N_TOKENS = 10_000, 1_000_000
 TEXT = "made.txt"

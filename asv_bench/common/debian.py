@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc.preprocessing import LabelBinarizerXC
+from sklearn_xc import LabelBinarizerXC
 
 #: The field of each set, and a function that splits its value into labels.
 DEBIAN: dict[str, tuple[str, Callable[[str], list[str]]]] = {

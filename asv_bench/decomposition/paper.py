@@ -30,10 +30,10 @@ from asv_bench.common.sets import SIZES, load, note_size
 from asv_bench.decomposition.theorems import measure_errors, measure_theorems
 from sklearn_xc import DecompMIPSClassifier
 from sklearn_xc.datasets import make_hierarchical_classes
-from sklearn_xc.gradients import MessagePassing
-from sklearn_xc.losses import MaxMargin
+from sklearn_xc.decomposition.gradients import MessagePassing
+from sklearn_xc.decomposition.losses import MaxMargin
 from sklearn_xc.metrics import precision_at_k
-from sklearn_xc.mips import SphericalIndex
+from sklearn_xc.search import SphericalIndex
 
 PARTS = ("multiclass", "multilabel", "theorems", "error")
 METHODS = {

@@ -12,7 +12,7 @@ import numpy as np
 
 from asv_bench.common.report import Report
 from sklearn_xc import DecompMIPSClassifier
-from sklearn_xc.mips import ExactIndex, SphericalIndex
+from sklearn_xc.search import ExactIndex, SphericalIndex
 
 #: Blocks of columns, mu, and the gradients up to which labels are left alone.
 N_BLOCKS, SMOOTHING, TAUS = 8, 1.0, (0.0, 1e-3)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from asv_bench.common.report import Report
 from asv_bench.common.sets import DataSet
 from sklearn_xc import NGAMEEmbeddingXC
-from sklearn_xc.samplers import balanced_clusters
+from sklearn_xc.embedding.samplers import balanced_clusters
 
 #: Mini-batches, instances whose distances to all others are measured, and negatives of an instance
 #: that count as hard by their rank.

@@ -28,7 +28,7 @@ from asv_bench.common.sets import SIZES, DataSet, load
 from asv_bench.embedding.batches import embedded, measure_misses
 from asv_bench.embedding.theory import MARGIN, equal_degrees, measure_convergence
 from sklearn_xc import NGAMEEmbeddingXC, OvALinearXC
-from sklearn_xc.samplers import NgameSampler
+from sklearn_xc.embedding.samplers import NgameSampler
 
 PARTS = ("samplers", "misses", "components", "deciles", "tail", "equal_degrees", "convergence")
 #: Parts that need no data set, and those that share a fitted model.

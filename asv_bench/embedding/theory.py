@@ -10,7 +10,7 @@ from sklearn.preprocessing import normalize
 from asv_bench.common.figures import lines
 from asv_bench.common.report import Report
 from asv_bench.embedding.batches import Embedded
-from sklearn_xc.samplers import balanced_clusters
+from sklearn_xc.embedding.samplers import balanced_clusters
 
 #: Of the instances of equal degrees: topics, labels of a topic, instances of a label, labels of an
 #: instance, dimension, and the norm of what tells labels of a topic and instances apart.

@@ -29,7 +29,7 @@ from asv_bench.common.report import Report
 from asv_bench.common.sets import SETS, load, seen_labels, take_labels
 from asv_bench.one_vs_all import inits_trace
 from sklearn_xc import OvALinearXC
-from sklearn_xc.initialisers import MeanSeparating, OneVsAllPrimal
+from sklearn_xc.one_vs_all.starts import MeanSeparating, OneVsAllPrimal
 
 STARTS: dict[str, Any] = {start: start for start in ("zero", "bias", "ovap", "ovap++", "msi")}
 #: With the paper's msi of the logistic loss, at t = -3; ours has other scores for it.

@@ -17,7 +17,7 @@ from asv_bench.common.measure import cpu_seconds, quietly
 from asv_bench.common.report import Report
 from asv_bench.skip_gram.corpora import made_counts, read_corpus
 from sklearn_xc import DecompMIPSSkipGram
-from sklearn_xc.skip_gram import count_contexts
+from sklearn_xc.decomposition.skip_gram import count_contexts
 
 GRADIENTS = ("exact", "sampled", "decomp_mips", "mips")
 #: Words on each side whose pairs count, and words of a warm-up, which compiles.

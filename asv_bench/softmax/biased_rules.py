@@ -1,6 +1,6 @@
 """Rules of the methods that the unbiased ones are compared with.
 
-They are ``StepRule`` of ``sklearn_xc.kernels.softmax.rules``, compiled into the package's passes.
+They are ``StepRule`` of ``sklearn_xc.softmax.kernels.rules``, compiled into the package's passes.
 
 With s_j = x.w_j + b_j, and alpha the inverse of the share of classes that was sampled, they follow
 the gradient of these losses of one instance:
@@ -27,9 +27,9 @@ References
 import math
 from typing import NamedTuple
 
-from sklearn_xc.kernels.arithmetic.vectors import sum_of
-from sklearn_xc.kernels.compiling.jit import inlined
-from sklearn_xc.kernels.softmax.rules import StepRule
+from sklearn_xc._compile.arithmetic.vectors import sum_of
+from sklearn_xc._compile.jit import inlined
+from sklearn_xc.softmax.kernels.rules import StepRule
 
 
 @inlined

@@ -4,10 +4,10 @@ from numbers import Integral, Real
 
 from asv_bench.softmax.biased_rules import BIASED_RULES, ShiftedSettings
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc._sklearn import Interval, StrOptions
+from sklearn_xc._input.sklearn_private import Interval, StrOptions
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
-from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
-from sklearn_xc.solvers.softmax_sgd import SgdSettings
+from sklearn_xc.softmax.problem import SoftmaxProblem
+from sklearn_xc.softmax.sgd import SgdSettings
 
 #: Methods and their names in tables.
 METHODS = {

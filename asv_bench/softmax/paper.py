@@ -32,7 +32,13 @@ from asv_bench.common.figures import lines
 from asv_bench.common.measure import quietly
 from asv_bench.common.report import Report
 from asv_bench.common.sets import DataSet, load
-from asv_bench.softmax.biased_softmax import METHODS, ImplicitFromZero, SampledFromZero, SampledSoftmax, UMaxFromZero
+from asv_bench.softmax.biased_softmax import (
+    METHODS,
+    ImplicitFromZero,
+    SampledFromZero,
+    SampledSoftmax,
+    UMaxFromZero,
+)
 from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 
@@ -203,7 +209,9 @@ def _epochs(name: str, X: Any, y: np.ndarray, epochs: int) -> list[dict[str, Any
 
 
 def _formulations(name: str, X: Any, y: np.ndarray, epochs: int) -> list[dict[str, Any]]:
-    umax = SoftmaxUMax(**{k: v for k, v in methods_of_table(epochs)["umax"][1].get_params().items()})
+    umax = SoftmaxUMax(
+        **{k: v for k, v in methods_of_table(epochs)["umax"][1].get_params().items()}
+    )
     raman = SampledSoftmax(
         "raman", init="zero", max_iter=epochs, early_stopping=False, tol=0.0, random_state=0
     )

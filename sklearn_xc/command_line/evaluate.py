@@ -57,8 +57,7 @@ def measure(
     import numpy as np
     import scipy.sparse as sp
 
-    from sklearn_xc import metrics
-    from sklearn_xc.preprocessing import LabelBinarizerXC
+    from sklearn_xc import LabelBinarizerXC, metrics
 
     names = list(map(as_text, model.classes_.tolist()))
     binarizer = LabelBinarizerXC(classes=names, handle_unknown="add")

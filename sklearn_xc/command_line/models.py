@@ -18,7 +18,7 @@ class Columns(NamedTuple):
 
 def check_folder(path: str) -> None:
     """Raise CommandError if no model can be saved in a folder: before long work, not after it."""
-    from sklearn_xc.storage import folder
+    from sklearn_xc._state import folder
 
     if path == "-":
         raise CommandError("--out: a model is a folder, and cannot go to standard output. Got '-'.")

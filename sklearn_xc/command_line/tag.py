@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sklearn_xc._near_names import did_you_mean
+from sklearn_xc._labels.near_names import did_you_mean
 from sklearn_xc.command_line.models import load_model
 from sklearn_xc.command_line.tables import (
     CommandError,
@@ -60,7 +60,7 @@ def run(options: Any) -> None:
 @contextmanager
 def _open_output(path: str) -> Iterator[Any]:
     """Open standard output for "-", or a file that appears when it is complete."""
-    from sklearn_xc._atomic_files import open_atomic
+    from sklearn_xc._state.atomic_files import open_atomic
 
     if path == "-":
         yield sys.stdout.buffer

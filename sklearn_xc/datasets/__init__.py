@@ -1,6 +1,6 @@
 """Extreme classification data: files, generators and a real data set."""
 
-from sklearn_xc._label_features import LabelFeatures
+from sklearn_xc._labels.features import LabelFeatures
 from sklearn_xc.datasets.generators import make_hierarchical_classes, make_xc_classification
 from sklearn_xc.datasets.tate import load_tate_subjects
 from sklearn_xc.datasets.text import load_text_dataset

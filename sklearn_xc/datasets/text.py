@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils import Bunch
 
-from sklearn_xc._arguments import check_count
+from sklearn_xc._input.arguments import check_count
 from sklearn_xc.datasets._check import MAX_SIZE
 from sklearn_xc.datasets._files import Source, open_source
 from sklearn_xc.exceptions import DataFormatError

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc.datasets._check import check_float_dtype
 from sklearn_xc.datasets._files import Source, open_source
 from sklearn_xc.exceptions import DataFormatError
-from sklearn_xc.parallel.memory import require_bytes
 
 _CHUNK_BYTES = 1 << 20
 _LARGE_BYTES = 1 << 26  # smaller arrays grow without a look at the memory that is left
@@ -96,7 +96,7 @@ def load_xmc_file(path: str | os.PathLike[str], *, dtype: Any = np.float32) -> t
 
 
 def _read(source: Source, dtype: Any) -> tuple[Any, Any]:
-    from sklearn_xc.kernels.rows.xmc_text import (
+    from sklearn_xc.datasets.kernels import (
         parse_rows_xmc,  # brings the compiler: only when needed
     )
 
@@ -247,7 +247,7 @@ def _check_status(
     chunk: _Chunk, status: int, row: int, position: int, shape: tuple[int, int, int]
 ) -> None:
     """Raise the error behind the status of the kernel; blank lines behind the last row are none."""
-    from sklearn_xc.kernels.rows import xmc_text
+    from sklearn_xc.datasets import kernels as xmc_text
 
     if status == xmc_text.OK:
         return
@@ -287,7 +287,7 @@ def _check_status(
 
 def _to_float(chunk: _Chunk, indptr: Any, mantissa: Any, exponent: Any, dtype: Any) -> Any:
     """Return each decimal number as the float nearest to ``float(token)``."""
-    from sklearn_xc.kernels.rows.xmc_text import HARD, LENGTH_BITS
+    from sklearn_xc.datasets.kernels import HARD, LENGTH_BITS
 
     hard = np.flatnonzero(exponent == HARD)
     exponent[hard] = 0

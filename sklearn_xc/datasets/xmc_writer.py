@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from sklearn_xc._atomic_files import open_atomic
-from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc._input.sparse import check_sparse
+from sklearn_xc._parallel.row_ranges import cut_rows
+from sklearn_xc._state.atomic_files import open_atomic
 from sklearn_xc.metrics.check import as_array, canonical_csr
-from sklearn_xc.parallel.row_ranges import cut_rows
 
 _MAX_INDEX = 2**31 - 1
 _BLOCK_PAIRS = 1 << 18

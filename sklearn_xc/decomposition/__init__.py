@@ -11,7 +11,7 @@
       |     '-- _intercept.py     intercepts, and the answer without features
       '-- training.py             epochs of mini-batches, averages, the index that follows
 
-    solvers/batch_sgd.py          one mini-batch
+    decomposition/batch_sgd.py          one mini-batch
     gradients/                    exact, sampled, searched, coupled by messages
     mips/                         the searches
 """

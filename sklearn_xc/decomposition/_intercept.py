@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._blank_rows import LabelFrequencies, is_blank
+from sklearn_xc._input.blank_rows import LabelFrequencies, is_blank
 from sklearn_xc.decomposition._training_set import TrainingSet
 
 #: Fraction of the log frequencies at which intercepts start.

@@ -23,8 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc.decomposition._training_set import TrainingSet
-from sklearn_xc.losses import LabelSetLoss
-from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
+from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
+from sklearn_xc.decomposition.losses import LabelSetLoss
 
 #: Proxies start this fraction of the way from the mean of all instances to the mean of their own,
 #: which are nearer to it than new instances will be. From 0 to 1, accuracy varied by 0.03.

@@ -7,23 +7,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._allowed_labels import AllowedLabels
-from sklearn_xc._best_allowed import Scorer, best_of_pairs, rows_of_like_size
-from sklearn_xc._blank_rows import LabelFrequencies
-from sklearn_xc._checks import check_rows
-from sklearn_xc._data import CsrRows, DenseRows, read_only
-from sklearn_xc._declared_state import Array, Choice, Number, Record, declares
-from sklearn_xc._parts import same_part
-from sklearn_xc._state import reads_one_state
+from sklearn_xc._input.blank_rows import LabelFrequencies
+from sklearn_xc._input.checks import check_rows
+from sklearn_xc._input.data import CsrRows, DenseRows, read_only
+from sklearn_xc._input.parts import same_part
+from sklearn_xc._labels.allowed import AllowedLabels
+from sklearn_xc._labels.best_allowed import Scorer, best_of_pairs, rows_of_like_size
+from sklearn_xc._parallel.memory import require_bytes
+from sklearn_xc._parallel.row_ranges import for_row_ranges
+from sklearn_xc._state.fitted import reads_one_state
+from sklearn_xc._state.schema import Array, Choice, Number, Record, declares
+from sklearn_xc._training.moving_rows import MovingRows, with_intercepts
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.decomposition._intercept import log_odds_of_blank
 from sklearn_xc.decomposition._metric import subtract_norms
-from sklearn_xc.kernels.search.candidates import rank_labels, score_labels
-from sklearn_xc.mips import ExactIndex, MipsIndex, copy_index, index_bytes, make_index
-from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.parallel.row_ranges import for_row_ranges
-from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
-from sklearn_xc.solvers.moving_rows import MovingRows, with_intercepts
+from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
+from sklearn_xc.search import ExactIndex, MipsIndex, copy_index, index_bytes, make_index
+from sklearn_xc.search.kernels.candidates import rank_labels, score_labels
 
 #: Embedded values per piece of rows, and rows per call of a kernel.
 _TOGETHER = 2**23

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sklearn_xc._data import CsrRows, DenseRows, Targets
-from sklearn_xc._distinct import distinct_instances
-from sklearn_xc.solvers.batch_sgd import LabelSets
-from sklearn_xc.solvers.moving_rows import entry_places
+from sklearn_xc._input.data import CsrRows, DenseRows, Targets
+from sklearn_xc._input.equal_rows import distinct_instances
+from sklearn_xc._training.moving_rows import entry_places
+from sklearn_xc.decomposition.batch_sgd import LabelSets
 
 #: Values of a dense X per piece.
 _VALUES = 2**22

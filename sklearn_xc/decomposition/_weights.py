@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sklearn_xc._blank_rows import LabelFrequencies, features_of
-from sklearn_xc._data import DENSE_SHARE, DenseRows
+from sklearn_xc._input.blank_rows import LabelFrequencies, features_of
+from sklearn_xc._input.data import DENSE_SHARE, DenseRows
+from sklearn_xc._parallel.memory import require_bytes
+from sklearn_xc._training.moving_rows import MovingRows
 from sklearn_xc.decomposition._intercept import first_intercepts
 from sklearn_xc.decomposition._metric import first_layer, first_proxies
 from sklearn_xc.decomposition._training_set import TrainingSet
-from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
-from sklearn_xc.solvers.moving_rows import MovingRows
+from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
 
 if TYPE_CHECKING:
     from sklearn_xc.decomposition.training import TrainingConfig

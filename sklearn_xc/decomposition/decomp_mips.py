@@ -7,19 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._blank_rows import LabelFrequencies
-from sklearn_xc._checks import (
+from sklearn_xc._input.blank_rows import LabelFrequencies
+from sklearn_xc._input.checks import (
     check_class_array,
     check_rows,
     check_targets,
     check_weights,
     require_labels,
 )
-from sklearn_xc._data import DENSE_SHARE
-from sklearn_xc._given_vectors import GivenVectors
-from sklearn_xc._seeds import draw_seed
-from sklearn_xc._sklearn import Interval, StrOptions, fit_context
-from sklearn_xc._state import built_apart, sharing
+from sklearn_xc._input.data import DENSE_SHARE
+from sklearn_xc._input.given_vectors import GivenVectors
+from sklearn_xc._input.seeds import draw_seed
+from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
+from sklearn_xc._parallel.progress import Fit
+from sklearn_xc._parallel.row_ranges import one_blas_thread
+from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._state.fitted import built_apart, sharing
 from sklearn_xc.base import threshold_for
 from sklearn_xc.decomposition._intercept import frequencies_of
 from sklearn_xc.decomposition._metric import require_differences
@@ -33,6 +36,11 @@ from sklearn_xc.decomposition._weights import (
     initial_weights,
     require_training_bytes,
 )
+from sklearn_xc.decomposition.gradients import make_gradient
+from sklearn_xc.decomposition.gradients.protocol import Gradient
+from sklearn_xc.decomposition.gradients.set_loss import SetLoss
+from sklearn_xc.decomposition.losses import LabelSetLoss
+from sklearn_xc.decomposition.losses.label_sets import make_label_set_loss
 from sklearn_xc.decomposition.search import Choice, choose_rate_and_epochs
 from sklearn_xc.decomposition.training import (
     RECALL_K,
@@ -42,15 +50,7 @@ from sklearn_xc.decomposition.training import (
     TrainingConfig,
 )
 from sklearn_xc.exceptions import ConvergenceWarning
-from sklearn_xc.gradients import make_gradient
-from sklearn_xc.gradients.protocol import Gradient
-from sklearn_xc.gradients.set_loss import SetLoss
-from sklearn_xc.losses import LabelSetLoss
-from sklearn_xc.losses.label_sets import make_label_set_loss
-from sklearn_xc.mips import MipsIndex, make_index
-from sklearn_xc.parallel.progress import Fit
-from sklearn_xc.parallel.row_ranges import one_blas_thread
-from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.search import MipsIndex, make_index
 
 #: n_candidates=None: this share of the labels, but at least so many.
 _SHARE, _LEAST_CANDIDATES = 0.01, 64
@@ -72,7 +72,8 @@ class DecompMIPSClassifier(HiddenLayerModel):
     The search is decomposed [1]_: the columns of the label vectors are cut into small blocks, each
     block is clustered separately, and a label's score is estimated by the sum of the scores of its
     centroids. That takes one byte operation per label and block, 64 labels at a time
-    (:class:`~sklearn_xc.mips.ProductIndex`). The best `n_candidates` are then scored exactly, best
+    (:class:`~sklearn_xc.search.ProductIndex`). The best `n_candidates` are then scored exactly,
+    best
     first, until no further label can have a gradient.
 
     Parameters
@@ -81,17 +82,17 @@ class DecompMIPSClassifier(HiddenLayerModel):
         "margin" is the largest violation of ``z_own >= z_other + 1``, smoothed; its gradient
         involves few labels. "softmax" is the cross-entropy, summed over the labels of an instance.
         "triplet" is the sum of all violations. An object has its own parameters, such as
-        ``MaxMargin(smoothing=5.0)``; see :mod:`sklearn_xc.losses`.
+        ``MaxMargin(smoothing=5.0)``; see :mod:`sklearn_xc.one_vs_all.losses`.
     gradient : {"decomp_mips", "mips", "sampled", "exact"} or Gradient, default="decomp_mips"
         Which labels the gradient with respect to the scores is computed for: those that a
         decomposed search finds; those that a plain search for large inner products finds; labels
         drawn at random; all labels. ``MessagePassing(n_rounds=1)`` is algorithm 2 of [1]_; see
-        :mod:`sklearn_xc.gradients`.
+        :mod:`sklearn_xc.decomposition.gradients`.
     index : {"product", "spherical", "exact", "faiss"} or MipsIndex or None, default=None
         The index to search in training and in ``predict_topk(exact=False)``. None leaves the
         choice to the gradient: "product" for a decomposed search, otherwise "spherical". "faiss"
         needs the extra of that name. An object, such as ``SphericalIndex(n_clusters=500)``, is
-        copied for each use; see :mod:`sklearn_xc.mips`.
+        copied for each use; see :mod:`sklearn_xc.search`.
     n_candidates : int or None, default=None
         Number of labels to retrieve, or to draw, for an instance. None is a hundredth of the
         labels, at least 64.

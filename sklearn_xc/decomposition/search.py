@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_xc._parallel.progress import Progress
+from sklearn_xc._training.rate_search import climb_rates
 from sklearn_xc.decomposition._intercept import frequencies_of
 from sklearn_xc.decomposition._training_set import TrainingSet
 from sklearn_xc.decomposition._weights import EMBEDDED, initial_weights
 from sklearn_xc.decomposition.training import NotFiniteError, Trainer, TrainingConfig
 from sklearn_xc.metrics.gains import ranking_gains
-from sklearn_xc.mips import ExactIndex
-from sklearn_xc.parallel.progress import Progress
-from sklearn_xc.solvers.rate_search import climb_rates
+from sklearn_xc.search import ExactIndex
 
 #: Rates that may be tried, and the first one: with a hidden layer, without, and of proxies without.
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc._given_vectors import GivenVectors
+from sklearn_xc._input.given_vectors import GivenVectors
+from sklearn_xc._parallel.team import Team
+from sklearn_xc._training.moving_rows import MovingProxies, MovingRows, with_intercepts
 from sklearn_xc.decomposition._intercept import intercept_rate
 from sklearn_xc.decomposition._training_set import TrainingSet
 from sklearn_xc.decomposition._weights import Weights
-from sklearn_xc.gradients import SampledGradient
-from sklearn_xc.gradients.protocol import Gradient, GradientMethod, GradientTask
-from sklearn_xc.gradients.scored import Sampled
-from sklearn_xc.gradients.set_loss import SetLoss
-from sklearn_xc.mips import MipsIndex, copy_index, make_index
-from sklearn_xc.parallel.team import Team
-from sklearn_xc.solvers.averaging import WeightAverages
-from sklearn_xc.solvers.batch_sgd import Step, take_steps
-from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
-from sklearn_xc.solvers.moving_rows import MovingProxies, MovingRows, with_intercepts
+from sklearn_xc.decomposition.averaging import WeightAverages
+from sklearn_xc.decomposition.batch_sgd import Step, take_steps
+from sklearn_xc.decomposition.gradients import SampledGradient
+from sklearn_xc.decomposition.gradients.protocol import Gradient, GradientMethod, GradientTask
+from sklearn_xc.decomposition.gradients.scored import Sampled
+from sklearn_xc.decomposition.gradients.set_loss import SetLoss
+from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
+from sklearn_xc.search import MipsIndex, copy_index, make_index
 
 #: Epochs with labels drawn at random: at first all labels score alike, and a search is useless.
 _SAMPLED_EPOCHS = 0.2

@@ -5,15 +5,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._allowed_labels import AllowedLabels
-from sklearn_xc._arguments import check_count
-from sklearn_xc._best_allowed import rows_of_like_size
-from sklearn_xc._blank_rows import LabelFrequencies, shares_any
-from sklearn_xc._checks import check_instances
-from sklearn_xc._data import CsrRows
-from sklearn_xc._declared_state import Array, Number, Record, Tested, declares
-from sklearn_xc._state import reads_one_state
-from sklearn_xc._texts_with_features import TextsWithFeatures
+from sklearn_xc._input.arguments import check_count
+from sklearn_xc._input.blank_rows import LabelFrequencies, shares_any
+from sklearn_xc._input.checks import check_instances
+from sklearn_xc._input.data import CsrRows
+from sklearn_xc._input.texts_with_features import TextsWithFeatures
+from sklearn_xc._labels.allowed import AllowedLabels
+from sklearn_xc._labels.best_allowed import rows_of_like_size
+from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._state.fitted import reads_one_state
+from sklearn_xc._state.schema import Array, Number, Record, Tested, declares
 from sklearn_xc._topk import padded
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._encoding import EmbeddingCache, encoded
@@ -36,9 +37,8 @@ from sklearn_xc.embedding._ranking import (
     ShortlistIndex,
     is_exact,
 )
-from sklearn_xc.encoders.protocol import Encoder
-from sklearn_xc.mips import index_bytes, make_index
-from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.embedding.encoders.protocol import Encoder
+from sklearn_xc.search import index_bytes, make_index
 
 #: Bytes of work space of the rows that are answered together.
 _PIECE = 2**28

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._data import CsrRows, read_only
+from sklearn_xc._input.data import CsrRows, read_only
+from sklearn_xc._parallel.progress import Lines
+from sklearn_xc._parallel.spill import empty_rows
 from sklearn_xc.embedding._inputs import DTYPE, TextRows
-from sklearn_xc.encoders.protocol import Encoder
-from sklearn_xc.kernels.rows.entries import copy_entries
-from sklearn_xc.parallel.progress import Lines
-from sklearn_xc.parallel.spill import empty_rows
+from sklearn_xc.embedding.encoders.protocol import Encoder
+from sklearn_xc.embedding.kernels.entries import copy_entries
 
 #: Tolerance on the norms of unit vectors; those of float16 need it.
 _ROUNDING = 1e-3

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc._blank_rows import LabelFrequencies, is_blank
-from sklearn_xc._data import CsrRows
-from sklearn_xc._distinct import distinct_by_hash, distinct_instances
+from sklearn_xc._input.blank_rows import LabelFrequencies, is_blank
+from sklearn_xc._input.data import CsrRows
+from sklearn_xc._input.equal_rows import distinct_by_hash, distinct_instances
+from sklearn_xc._training.moving_rows import entry_places
 from sklearn_xc.embedding._inputs import TextRows
-from sklearn_xc.samplers.protocol import Positives
-from sklearn_xc.solvers.batch_sgd import entry_places
+from sklearn_xc.embedding.samplers.protocol import Positives
 
 
 class Examples(NamedTuple):

@@ -10,12 +10,12 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_array
 
-from sklearn_xc._data import CsrRows, as_csr_rows
-from sklearn_xc._declared_state import Record, declares
-from sklearn_xc._distinct import hash_instances, hash_texts
-from sklearn_xc._label_features import LabelFeatures, check_features
-from sklearn_xc._sparse_input import check_sparse
-from sklearn_xc._texts_with_features import TextsWithFeatures, as_texts, is_sequence
+from sklearn_xc._input.data import CsrRows, as_csr_rows
+from sklearn_xc._input.equal_rows import hash_instances, hash_texts
+from sklearn_xc._input.sparse import check_sparse
+from sklearn_xc._input.texts_with_features import TextsWithFeatures, as_texts, is_sequence
+from sklearn_xc._labels.features import LabelFeatures, check_features
+from sklearn_xc._state.schema import Record, declares
 
 #: Dtype of the embeddings of texts, and of the features beside them.
 DTYPE = np.dtype(np.float32)

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from sklearn_xc._data import CsrRows, as_csr_rows
-from sklearn_xc._declared_state import Array, Number, Record, declares
+from sklearn_xc._input.data import CsrRows, as_csr_rows
+from sklearn_xc._state.schema import Array, Number, Record, declares
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._inputs import features_beside
 

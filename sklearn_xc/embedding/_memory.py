@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._inputs import CsrRows, TextRows, features_beside
-from sklearn_xc.parallel.memory import require_bytes
 
 #: Less is allocated without asking how much the machine has left.
 _LITTLE = 2**26

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import normalize
 
-from sklearn_xc._blank_rows import shares_any
-from sklearn_xc._data import CsrRows, as_csr_rows, read_only
-from sklearn_xc._declared_state import Array, Record, declares
+from sklearn_xc._input.blank_rows import shares_any
+from sklearn_xc._input.data import CsrRows, as_csr_rows, read_only
+from sklearn_xc._parallel.row_ranges import for_row_ranges
+from sklearn_xc._state.schema import Array, Record, declares
+from sklearn_xc._training.kernels.row_moves import squared_norms
+from sklearn_xc._weights.label_weights import LabelWeights
 from sklearn_xc.embedding._inputs import features_beside
 from sklearn_xc.embedding._label_means import LabelMeans, as_matrix, joined_rows
-from sklearn_xc.kernels.embedding.pair_scores import score_features, score_vectors
-from sklearn_xc.kernels.steps.row_moves import squared_norms
-from sklearn_xc.mips import ExactIndex, MipsIndex, make_index
-from sklearn_xc.parallel.row_ranges import for_row_ranges
-from sklearn_xc.weights.label_weights import LabelWeights
+from sklearn_xc.embedding.kernels.pair_scores import score_features, score_vectors
+from sklearn_xc.search import ExactIndex, MipsIndex, make_index
 
 #: Instances that are scored together; pieces are multiples, so that a search cuts them alike.
 TOGETHER = 256

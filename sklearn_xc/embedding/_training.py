@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_xc._data import CsrRows, read_only
+from sklearn_xc._input.data import CsrRows, read_only
+from sklearn_xc._parallel.progress import Progress
+from sklearn_xc._parallel.team import Team
+from sklearn_xc._state.loops import Loop, restore
+from sklearn_xc._training.adam import LazyAdam, kept_steps, resume_steps
+from sklearn_xc._training.moving_rows import Entries
 from sklearn_xc.embedding._encoding import checked, encoded, encoder_input, joined_input
 from sklearn_xc.embedding._examples import Examples, labels_of_rows
-from sklearn_xc.encoders.protocol import Encoder
-from sklearn_xc.kernels.embedding.triplet_batch import triplet_gradient
-from sklearn_xc.parallel.progress import Progress
-from sklearn_xc.parallel.team import Team
-from sklearn_xc.samplers.protocol import BatchSampler, TrainingState
-from sklearn_xc.solvers.adam import LazyAdam, kept_steps, resume_steps
-from sklearn_xc.solvers.batch_sgd import Entries
-from sklearn_xc.storage.loops import Loop, restore
+from sklearn_xc.embedding.encoders.protocol import Encoder
+from sklearn_xc.embedding.kernels.triplet_batch import triplet_gradient
+from sklearn_xc.embedding.samplers.protocol import BatchSampler, TrainingState
 
 #: Scores whose gradients are worth a second thread.
 _LEAST_WORK = 200_000

@@ -8,15 +8,20 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._blank_rows import features_of
-from sklearn_xc._checks import check_targets, check_weights, require_labels
-from sklearn_xc._data import CsrRows
-from sklearn_xc._label_features import LabelFeatures
-from sklearn_xc._new_classes import are_names, with_new_classes, with_new_names
-from sklearn_xc._parts import new_part
-from sklearn_xc._seeds import draw_seed
-from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
-from sklearn_xc._state import built_apart, sharing
+from sklearn_xc._input.blank_rows import features_of
+from sklearn_xc._input.checks import check_targets, check_weights, require_labels
+from sklearn_xc._input.data import CsrRows
+from sklearn_xc._input.parts import new_part
+from sklearn_xc._input.seeds import draw_seed
+from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, fit_context
+from sklearn_xc._labels.features import LabelFeatures
+from sklearn_xc._labels.new_classes import are_names, with_new_classes, with_new_names
+from sklearn_xc._parallel.progress import Fit
+from sklearn_xc._parallel.row_ranges import one_blas_thread
+from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._state.checkpoints import data_of
+from sklearn_xc._state.fitted import built_apart, sharing
+from sklearn_xc._state.loops import Loop, kept_loops
 from sklearn_xc.base import threshold_for
 from sklearn_xc.embedding._answers import EmbeddingAnswers
 from sklearn_xc.embedding._encoding import EmbeddingCache, encoder_input, reads_texts
@@ -45,15 +50,10 @@ from sklearn_xc.embedding._training import (
     as_fit_report,
     joined_reports,
 )
-from sklearn_xc.encoders import ENCODERS
-from sklearn_xc.mips import make_index
-from sklearn_xc.parallel.progress import Fit
-from sklearn_xc.parallel.row_ranges import one_blas_thread
-from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.samplers import SAMPLERS
-from sklearn_xc.samplers.protocol import BatchSampler, Positives
-from sklearn_xc.storage.checkpoints import data_of
-from sklearn_xc.storage.loops import Loop, kept_loops
+from sklearn_xc.embedding.encoders import ENCODERS
+from sklearn_xc.embedding.samplers import SAMPLERS
+from sklearn_xc.embedding.samplers.protocol import BatchSampler, Positives
+from sklearn_xc.search import make_index
 
 #: Methods of every encoder and sampler; see `Encoder` and `BatchSampler`.
 _ENCODER_METHODS = ("start", "encode", "forward", "learn")
@@ -519,7 +519,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
             ENCODERS,
             _ENCODER_METHODS,
             f"{name}: encoder",
-            "sklearn_xc.encoders.Encoder",
+            "sklearn_xc.embedding.encoders.Encoder",
         )
         sampler = self._new_sampler()
         make_index(self.index, who=f"{name}: index")
@@ -546,7 +546,10 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
 
     def _new_sampler(self) -> BatchSampler:
         """Return a sampler that has not started."""
-        who, protocol = f"{type(self).__name__}: sampler", "sklearn_xc.samplers.BatchSampler"
+        who, protocol = (
+            f"{type(self).__name__}: sampler",
+            "sklearn_xc.embedding.samplers.BatchSampler",
+        )
         sampler: BatchSampler = new_part(self.sampler, SAMPLERS, _SAMPLER_METHODS, who, protocol)
         return sampler
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._label_names import refuse_other_columns
+from sklearn_xc._labels.names import refuse_other_columns
 from sklearn_xc._topk import unwrap
 
 #: Colours for all kinds of colour vision. Source: M. Okabe and K. Ito, "Color Universal Design",

@@ -4,8 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_xc._arguments import check_count
-from sklearn_xc._frequency_groups import check_length, frequency_groups
+from sklearn_xc._input.arguments import check_count
 from sklearn_xc._topk import topk, unwrap
 from sklearn_xc.inspection._style import (
     COLOURS,
@@ -17,6 +16,7 @@ from sklearn_xc.inspection._style import (
 )
 from sklearn_xc.metrics import propensity
 from sklearn_xc.metrics.check import check_propensities
+from sklearn_xc.metrics.frequency_groups import check_length, frequency_groups
 from sklearn_xc.metrics.hits import Hits, find_hits
 from sklearn_xc.metrics.propensity_scored import psp_of_hits
 

@@ -7,21 +7,21 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.stats import binom
 
-from sklearn_xc._arguments import check_count, is_number, refuse_disguised
-from sklearn_xc._containers import as_sequence, frame_columns
-from sklearn_xc._frequency_groups import frequency_edges, group_of
-from sklearn_xc._label_names import check_label_names, column_names
-from sklearn_xc._name_lists import are_name_lists, read_name_lists
-from sklearn_xc._out_of_fold import classes_of
-from sklearn_xc._seeds import draw_seed
-from sklearn_xc._sklearn import num_samples
-from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc._input.arguments import check_count, is_number, refuse_disguised
+from sklearn_xc._input.containers import as_sequence, frame_columns
+from sklearn_xc._input.seeds import draw_seed
+from sklearn_xc._input.sklearn_private import num_samples
+from sklearn_xc._input.sparse import check_sparse
+from sklearn_xc._labels.name_lists import are_name_lists, read_name_lists
+from sklearn_xc._labels.names import check_label_names, column_names
+from sklearn_xc._labels.out_of_fold import classes_of
 from sklearn_xc._topk import topk, unwrap
 from sklearn_xc.inspection._style import COLOURS, axes_for, finish
 from sklearn_xc.metrics import paired_bootstrap, propensity
 from sklearn_xc.metrics.bootstrap import bootstrap_ratio
 from sklearn_xc.metrics.by_name import METRICS, SUMS, WEIGHTED
 from sklearn_xc.metrics.check import as_array, check_y_true
+from sklearn_xc.metrics.frequency_groups import frequency_edges, group_of
 from sklearn_xc.metrics.hits import Hits, hits_of
 from sklearn_xc.metrics.scorers import AtKScorer, get_scorer
 

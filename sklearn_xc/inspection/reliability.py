@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._arguments import check_count
+from sklearn_xc._input.arguments import check_count
 from sklearn_xc._topk import as_matrix, unwrap
 from sklearn_xc.inspection._style import axes_for, draw_line, finish, read_targets
 from sklearn_xc.metrics.calibration import STRATEGIES, find_pairs

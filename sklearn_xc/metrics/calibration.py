@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._arguments import check_count
+from sklearn_xc._input.arguments import check_count
 from sklearn_xc.metrics.check import (
     TrueLabels,
     as_array,

@@ -5,13 +5,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._arguments import as_native, check_count, check_numbers, refuse_disguised
-from sklearn_xc._containers import to_array
-from sklearn_xc._name_lists import is_written_list, likely_separator, names_in, separator_within
-from sklearn_xc._sparse_input import check_sparse, rows_are_canonical
+from sklearn_xc._input.arguments import as_native, check_count, check_numbers, refuse_disguised
+from sklearn_xc._input.containers import to_array
+from sklearn_xc._input.sparse import check_sparse, rows_are_canonical
+from sklearn_xc._labels.name_lists import (
+    is_written_list,
+    likely_separator,
+    names_in,
+    separator_within,
+)
+from sklearn_xc._parallel.memory import require_bytes
+from sklearn_xc._parallel.row_ranges import cut_rows
 from sklearn_xc.metrics.classes import check_classes, positions_in
-from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.parallel.row_ranges import cut_rows
 
 #: What to do with several names per row, which no metric takes.
 NAMES_BECOME = (

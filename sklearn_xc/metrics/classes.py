@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._arguments import refuse_disguised
+from sklearn_xc._input.arguments import refuse_disguised
 
 KINDS = {
     **dict.fromkeys("biuf", "numbers"),

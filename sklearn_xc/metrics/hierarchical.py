@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._name_lists import are_name_lists
-from sklearn_xc.hierarchy import LabelHierarchy
+from sklearn_xc._labels.hierarchy import LabelHierarchy
+from sklearn_xc._labels.name_lists import are_name_lists
+from sklearn_xc._parallel.row_ranges import cut_rows
 from sklearn_xc.metrics.check import (
     TrueLabels,
     as_array,
@@ -14,7 +15,6 @@ from sklearn_xc.metrics.check import (
     pairs_of_dense,
     pairs_of_sparse,
 )
-from sklearn_xc.parallel.row_ranges import cut_rows
 
 #: Pairs of a row and a label whose ancestors are added at a time.
 _TOGETHER = 1 << 20

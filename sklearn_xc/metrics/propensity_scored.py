@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._arguments import check_numbers, is_number
+from sklearn_xc._input.arguments import check_numbers, is_number
 from sklearn_xc.metrics.at_k import best_gains
 from sklearn_xc.metrics.check import check_propensities
 from sklearn_xc.metrics.hits import Hits, discounts, measure, sum_over_rows, up_to

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from sklearn_xc._label_names import refuse_other_columns
+from sklearn_xc._labels.names import refuse_other_columns
 from sklearn_xc._topk import topk
 from sklearn_xc.metrics.by_name import BY_ANY_NAME, METRICS, SUMS, WEIGHTED, row_sums
 from sklearn_xc.metrics.check import (

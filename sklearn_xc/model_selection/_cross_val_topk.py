@@ -10,17 +10,25 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_xc._arguments import check_count, refuse_disguised
-from sklearn_xc._checks import check_targets
-from sklearn_xc._data import Targets
-from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
-from sklearn_xc._out_of_fold import Answers, as_rows, ask, fit_clone, n_rows, said_by, tagger_in
-from sklearn_xc._pruning_notes import PruningNote, PruningNotes
-from sklearn_xc._sklearn import check_method_params, safe_indexing
-from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc._input.arguments import check_count, refuse_disguised
+from sklearn_xc._input.checks import check_targets
+from sklearn_xc._input.data import Targets
+from sklearn_xc._input.folds import ListedFolds, check_folds, is_list_of_folds
+from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
+from sklearn_xc._input.sparse import check_sparse
+from sklearn_xc._labels.out_of_fold import (
+    Answers,
+    as_rows,
+    ask,
+    fit_clone,
+    n_rows,
+    said_by,
+    tagger_in,
+)
+from sklearn_xc._parallel.engines import engine_at_work
+from sklearn_xc._parallel.memory import require_bytes
+from sklearn_xc._parallel.pruning_notes import PruningNote, PruningNotes
 from sklearn_xc.model_selection._cross_validate import refuse_stratified
-from sklearn_xc.parallel.engines import engine_at_work
-from sklearn_xc.parallel.memory import require_bytes
 
 _WHO = "cross_val_topk"
 #: Bytes of a label and its score, in the answers and in the returned matrix.

@@ -13,7 +13,7 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc.metrics import TopKScorer, get_scorer
 
 

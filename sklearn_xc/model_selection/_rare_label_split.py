@@ -9,19 +9,19 @@ import scipy.sparse as sp
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_array, check_random_state
 
-from sklearn_xc._arguments import check_count
-from sklearn_xc._checks import check_targets
-from sklearn_xc._name_lists import are_name_lists, check_separator, warn_of_separator
-from sklearn_xc._seeds import draw_seed
-from sklearn_xc._sklearn import num_samples
+from sklearn_xc import LabelBinarizerXC
+from sklearn_xc._input.arguments import check_count
+from sklearn_xc._input.checks import check_targets
+from sklearn_xc._input.seeds import draw_seed
+from sklearn_xc._input.sklearn_private import num_samples
+from sklearn_xc._labels.name_lists import are_name_lists, check_separator, warn_of_separator
+from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc.exceptions import UnseenLabelWarning
-from sklearn_xc.kernels.model_selection.fold_assignment import (
+from sklearn_xc.model_selection.kernels import (
     assign_rows,
     find_lost_labels,
     swap_rows,
 )
-from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.preprocessing import LabelBinarizerXC
 
 _WHO = "RareLabelSplit"
 #: Steps of the search for exchanges: at least, for each lost label, and at most (some seconds).

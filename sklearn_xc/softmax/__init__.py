@@ -10,7 +10,7 @@
             |-- start.py               class means
             |-- training.py            epochs, the search for a rate and a number of epochs
             |
-    solvers/softmax_sgd.py             one epoch
+    softmax/sgd.py             one epoch
 """
 
 from sklearn_xc.softmax.implicit import ImplicitSoftmaxSGD

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._allowed_labels import AllowedLabels
-from sklearn_xc._best_allowed import Scorer, best_of_pairs
-from sklearn_xc._blank_rows import LabelFrequencies
-from sklearn_xc._checks import check_instances
-from sklearn_xc._data import CsrRows
-from sklearn_xc._declared_state import Array, Number, Record, declares
-from sklearn_xc._state import reads_one_state
+from sklearn_xc._input.blank_rows import LabelFrequencies
+from sklearn_xc._input.checks import check_instances
+from sklearn_xc._input.data import CsrRows
+from sklearn_xc._labels.allowed import AllowedLabels
+from sklearn_xc._labels.best_allowed import Scorer, best_of_pairs
+from sklearn_xc._state.fitted import reads_one_state
+from sklearn_xc._state.schema import Array, Number, Record, declares
+from sklearn_xc._weights.class_weights import ClassWeights
+from sklearn_xc._weights.kernels.class_scores import log_normalisers
 from sklearn_xc.base import XCClassifier
-from sklearn_xc.kernels.prediction.class_scores import log_normalisers
 from sklearn_xc.softmax.pairs import log_frequencies
-from sklearn_xc.solvers.softmax_sgd import SoftmaxState
-from sklearn_xc.weights.class_weights import ClassWeights
+from sklearn_xc.softmax.sgd import SoftmaxState
 
 
 @declares(

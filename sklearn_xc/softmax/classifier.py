@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._blank_rows import LabelFrequencies
-from sklearn_xc._checks import check_further_targets, check_instances, check_targets
-from sklearn_xc._data import CsrRows
-from sklearn_xc._seeds import draw_seed
-from sklearn_xc._sklearn import Interval, StrOptions, fit_context
-from sklearn_xc._state import built_apart, sharing
+from sklearn_xc._input.blank_rows import LabelFrequencies
+from sklearn_xc._input.checks import check_further_targets, check_instances, check_targets
+from sklearn_xc._input.data import CsrRows
+from sklearn_xc._input.seeds import draw_seed
+from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
+from sklearn_xc._parallel.memory import require_bytes
+from sklearn_xc._parallel.progress import Fit
+from sklearn_xc._state.fitted import built_apart, sharing
+from sklearn_xc._training.schedule import Schedule
+from sklearn_xc._weights.class_weights import ClassWeights, scores_bytes
 from sklearn_xc.exceptions import ConvergenceWarning
-from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.softmax._model import SoftmaxModel
 from sklearn_xc.softmax.pairs import (
     Pairs,
@@ -34,12 +36,10 @@ from sklearn_xc.softmax.pairs import (
     log_frequencies,
     merge_equal,
 )
+from sklearn_xc.softmax.problem import SoftmaxProblem
+from sklearn_xc.softmax.sgd import SgdSettings, SoftmaxState, require_finite
 from sklearn_xc.softmax.start import start_at_means
 from sklearn_xc.softmax.training import Trial, ValidationLoss, find_rate, train_epoch
-from sklearn_xc.solvers.schedule import Schedule
-from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, require_finite
-from sklearn_xc.weights.class_weights import ClassWeights, scores_bytes
 
 #: Hard negatives of a step with ``n_hard_negatives="auto"``.
 _HARD = 5

@@ -2,12 +2,12 @@
 
 from numbers import Integral
 
-from sklearn_xc._sklearn import Interval
-from sklearn_xc.kernels.softmax.rules import RULES
+from sklearn_xc._input.sklearn_private import Interval
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
+from sklearn_xc.softmax.kernels.rules import RULES
+from sklearn_xc.softmax.problem import SoftmaxProblem
+from sklearn_xc.softmax.sgd import SgdSettings
 from sklearn_xc.softmax.training import MOST_SEARCHED
-from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
-from sklearn_xc.solvers.softmax_sgd import SgdSettings
 
 
 class ImplicitSoftmaxSGD(SoftmaxClassifier):

@@ -11,12 +11,12 @@ them, or at all of them if means with a quarter are no better than guessing.
 
 import numpy as np
 
-from sklearn_xc._data import read_only
-from sklearn_xc.kernels.rows.class_sums import add_class_sums
+from sklearn_xc._input.data import read_only
+from sklearn_xc._weights.class_weights import ClassWeights
+from sklearn_xc.softmax.kernels.class_sums import add_class_sums
 from sklearn_xc.softmax.pairs import log_losses_of_intercept
-from sklearn_xc.solvers.softmax_problem import SoftmaxProblem, typical_weight
-from sklearn_xc.solvers.softmax_sgd import SoftmaxState
-from sklearn_xc.weights.class_weights import ClassWeights
+from sklearn_xc.softmax.problem import SoftmaxProblem, typical_weight
+from sklearn_xc.softmax.sgd import SoftmaxState
 
 #: Values of c to try.
 _PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)

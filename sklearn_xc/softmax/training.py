@@ -14,19 +14,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc._data import CsrRows
+from sklearn_xc._input.data import CsrRows
+from sklearn_xc._training.rate_search import climb_rates
+from sklearn_xc._training.schedule import Schedule
+from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc.softmax.pairs import Pairs
-from sklearn_xc.solvers.rate_search import climb_rates
-from sklearn_xc.solvers.schedule import Schedule
-from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
-from sklearn_xc.solvers.softmax_sgd import (
+from sklearn_xc.softmax.problem import SoftmaxProblem
+from sklearn_xc.softmax.sgd import (
     SgdSettings,
     SoftmaxState,
     require_finite,
     run_epoch,
     search_hard_negatives,
 )
-from sklearn_xc.weights.class_weights import ClassWeights
 
 #: With more classes, a search for hard negatives costs many times more than the rest of an epoch:
 #: there is only one, at the start, which does nearly as well.

@@ -2,11 +2,11 @@
 
 from numbers import Real
 
-from sklearn_xc._sklearn import Interval
-from sklearn_xc.kernels.softmax.rules import RULES, UMaxSettings
+from sklearn_xc._input.sklearn_private import Interval
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
-from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
-from sklearn_xc.solvers.softmax_sgd import SgdSettings
+from sklearn_xc.softmax.kernels.rules import RULES, UMaxSettings
+from sklearn_xc.softmax.problem import SoftmaxProblem
+from sklearn_xc.softmax.sgd import SgdSettings
 
 
 class SoftmaxUMax(SoftmaxClassifier):

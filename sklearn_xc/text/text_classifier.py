@@ -13,29 +13,35 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
-from sklearn_xc._checks import check_class_array, check_targets
-from sklearn_xc._containers import as_sequence, is_missing
-from sklearn_xc._declared_state import Array, Estimator, Tested, declares
-from sklearn_xc._label_changes import ChangeableLabels
-from sklearn_xc._label_features import LabelFeatures
-from sklearn_xc._label_names import as_name_array
-from sklearn_xc._made_features import MadeFeatures, is_bound_to_columns, made_from
-from sklearn_xc._name_lists import are_name_lists, warn_of_separator
-from sklearn_xc._out_of_fold import RoutesFit
-from sklearn_xc._parts import ParameterizedParts
-from sklearn_xc._saved import SavedEstimator
-from sklearn_xc._sklearn import CallbackSupportMixin, HasMethods, Interval, fit_context, num_samples
-from sklearn_xc._some_labels import estimator_of_labels, estimator_with_classes
-from sklearn_xc._state import built_apart, reads_one_state
-from sklearn_xc._texts_with_features import TextsWithFeatures, as_texts, is_sequence
+from sklearn_xc import LabelBinarizerXC
+from sklearn_xc._input.checks import check_class_array, check_targets
+from sklearn_xc._input.containers import as_sequence, is_missing
+from sklearn_xc._input.made_features import MadeFeatures, is_bound_to_columns, made_from
+from sklearn_xc._input.parts import ParameterizedParts
+from sklearn_xc._input.sklearn_private import (
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    fit_context,
+    num_samples,
+)
+from sklearn_xc._input.texts_with_features import TextsWithFeatures, as_texts, is_sequence
+from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
+from sklearn_xc._labels.changes import ChangeableLabels
+from sklearn_xc._labels.features import LabelFeatures
+from sklearn_xc._labels.name_lists import are_name_lists, warn_of_separator
+from sklearn_xc._labels.names import as_name_array
+from sklearn_xc._labels.out_of_fold import RoutesFit
+from sklearn_xc._labels.some_labels import estimator_of_labels, estimator_with_classes
+from sklearn_xc._parallel.progress import Fit
+from sklearn_xc._state.fitted import built_apart, reads_one_state
+from sklearn_xc._state.saved import SavedEstimator
+from sklearn_xc._state.schema import Array, Estimator, Tested, declares
 from sklearn_xc._topk import topk_allowed, topk_chances, unwrap
-from sklearn_xc.linear import OvALinearXC
+from sklearn_xc.ensemble.thresholds import ThresholdTuner
 from sklearn_xc.metrics import precision_at_k
-from sklearn_xc.parallel.progress import Fit
-from sklearn_xc.preprocessing import LabelBinarizerXC
+from sklearn_xc.one_vs_all import OvALinearXC
 from sklearn_xc.text.inputs import check_texts, fit_with_label_words, reads_texts
-from sklearn_xc.thresholds import ThresholdTuner
 
 
 def _has(method: str) -> Any:
@@ -74,7 +80,8 @@ class TextClassifierXC(
     It holds a vectorizer, a classifier and the names, which are cloned, searched, cross-validated
     and pickled as one. Label texts go through the same vectorizer, which is fitted anew in each
     fold. A classifier that reads texts itself gets them as they are:
-    :class:`~sklearn_xc.NGAMEEmbeddingXC` with a :class:`~sklearn_xc.encoders.TransformerEncoder`,
+    :class:`~sklearn_xc.NGAMEEmbeddingXC` with a
+    :class:`~sklearn_xc.embedding.encoders.TransformerEncoder`,
     or a stack of such classifiers and of Pipelines that begin with a vectorizer.
 
     Parameters

@@ -18,7 +18,7 @@ from asv_bench.one_vs_all import inits, inits_trace
 from asv_bench.skip_gram import corpora, similarity
 from asv_bench.skip_gram.objective import sample_of_words
 from sklearn_xc import DecompMIPSSkipGram
-from sklearn_xc.losses import MaxMargin
+from sklearn_xc.decomposition.losses import MaxMargin
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,11 +11,11 @@ from asv_bench.softmax import paper
 from asv_bench.softmax.biased_softmax import METHODS, SampledSoftmax
 from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
 from sklearn_xc import SoftmaxUMax
-from sklearn_xc._checks import check_instances
+from sklearn_xc._input.checks import check_instances
 from sklearn_xc.datasets import make_xc_classification
-from sklearn_xc.kernels.softmax.rules import RULES
-from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, run_epoch
+from sklearn_xc.softmax.kernels.rules import RULES
+from sklearn_xc.softmax.problem import SoftmaxProblem
+from sklearn_xc.softmax.sgd import SgdSettings, SoftmaxState, run_epoch
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 import rows_as_texts
 
 from sklearn_xc.embedding import _fusion
-from sklearn_xc.encoders.transformer import passes
+from sklearn_xc.embedding.encoders.transformer import passes
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,8 +7,8 @@ import shutil
 
 import numpy as np
 
-from sklearn_xc.storage.models import META
-from sklearn_xc.storage.tensors import read_arrays, write_arrays
+from sklearn_xc._state.models import META
+from sklearn_xc._state.tensors import read_arrays, write_arrays
 
 
 class Crafted:

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from joblib import register_parallel_backend
 from joblib.parallel import ThreadingBackend, parallel_config
 
-from sklearn_xc.parallel import engines
-from sklearn_xc.parallel.engines.protocol import Workers
-from sklearn_xc.parallel.engines.remote import in_window, work_on
+from sklearn_xc._parallel import engines
+from sklearn_xc._parallel.engines.protocol import Workers
+from sklearn_xc._parallel.engines.remote import in_window, work_on
 
 #: How often an object was sent to be shared, and how many tasks.
 sent = {"objects": 0, "tasks": 0}

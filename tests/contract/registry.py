@@ -26,8 +26,8 @@ from sklearn_xc import (
     ThresholdTuner,
     TopKCalibrator,
 )
-from sklearn_xc.gradients import MessagePassing
-from sklearn_xc.samplers import NgameSampler
+from sklearn_xc.decomposition.gradients import MessagePassing
+from sklearn_xc.embedding.samplers import NgameSampler
 
 NAN, INF = np.nan, np.inf
 
@@ -171,7 +171,7 @@ ENTRIES = {
             "label weights": {"class_weight": "propensity"},
             "no intercept": {"fit_intercept": False, "init": "zero"},
         },
-        pieces={"sklearn_xc.parallel.blocks.MAX_LANES": 2},
+        pieces={"sklearn_xc._parallel.blocks.MAX_LANES": 2},
         refused=OVA,
         memory=(({}, "points of a block"),),
         labels_apart=True,
@@ -188,7 +188,7 @@ ENTRIES = {
         # check_sample_weight_equivalence compares at 1e-7: all steps, for dense and sparse X.
         checked=({"Cs": [0.1, 1.0], "cv": 3, "tol": 1e-9, "scoring": "accuracy"},),
         variants={"scoring": {"scoring": "P@3", "loss": "logistic"}},
-        pieces={"sklearn_xc.parallel.blocks.MAX_LANES": 2},
+        pieces={"sklearn_xc._parallel.blocks.MAX_LANES": 2},
         refused={
             **{name: bad for name, bad in OVA.items() if name not in {"C", "warm_start"}},
             **SEED,
@@ -261,7 +261,7 @@ ENTRIES = {
         },
         by_search=("mips", "rounds", "triplet", "mahalanobis"),
         pieces={
-            "sklearn_xc.gradients.protocol.LEAST_WORK": 1,
+            "sklearn_xc.decomposition.gradients.protocol.LEAST_WORK": 1,
             "sklearn_xc.decomposition._model._TOGETHER": 64,
         },
         small="sklearn_xc.decomposition._model._SMALL",
@@ -300,7 +300,7 @@ ENTRIES = {
         },
         by_search=("mips",),
         pieces={
-            "sklearn_xc.gradients.protocol.LEAST_WORK": 1,
+            "sklearn_xc.decomposition.gradients.protocol.LEAST_WORK": 1,
             "sklearn_xc.decomposition._model._TOGETHER": 64,
         },
         small="sklearn_xc.decomposition._model._SMALL",
@@ -331,7 +331,7 @@ ENTRIES = {
         },
         pieces={
             "sklearn_xc.embedding._training._LEAST_WORK": 1,
-            "sklearn_xc.encoders.bag._TOGETHER": 16,
+            "sklearn_xc.embedding.encoders.bag._TOGETHER": 16,
             "sklearn_xc.embedding._ranking.TOGETHER": 16,
         },
         small="sklearn_xc.embedding._memory._LITTLE",
@@ -384,7 +384,7 @@ ENTRIES = {
             },
             "prefit": prefit_members,
         },
-        pieces={"sklearn_xc.stacking.model._CHUNK_ROWS": 64},
+        pieces={"sklearn_xc.ensemble.stacking.model._CHUNK_ROWS": 64},
         refused={
             **{name: bad for name, bad in COMMON.items() if name != "max_memory"},
             **SEED,
@@ -451,7 +451,7 @@ ENTRIES = {
                 "method": ["platt", None, 1],
                 "n_candidates": COUNT,
             },
-            pieces={"sklearn_xc.calibration.calibrator._TOGETHER": 64},
+            pieces={"sklearn_xc.ensemble.calibration.calibrator._TOGETHER": 64},
             further_state=chances_of_scores,
             chances_of="pairs",
             spoilt={"estimator": OvALinearXC(C=1e-9)},
@@ -477,7 +477,7 @@ if HAS_TRANSFORMERS:
         },
         pieces={
             "sklearn_xc.embedding._training._LEAST_WORK": 1,
-            "sklearn_xc.encoders.transformer.encoder._TOGETHER": 16,
+            "sklearn_xc.embedding.encoders.transformer.encoder._TOGETHER": 16,
             "sklearn_xc.embedding._ranking.TOGETHER": 16,
         },
         small=_ROWS.small,

@@ -16,12 +16,12 @@ from zlib import crc32
 import numpy as np
 
 from sklearn_xc import NGAMEEmbeddingXC, embedding
-from sklearn_xc._checks import check_instances
-from sklearn_xc._declared_state import Array, Number, declares
+from sklearn_xc._input.checks import check_instances
+from sklearn_xc._state import classes
+from sklearn_xc._state.schema import Array, Number, declares
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._inputs import DTYPE, TextRows, label_rows, rows_in_range
-from sklearn_xc.encoders import TransformerEncoder
-from sklearn_xc.storage import classes
+from sklearn_xc.embedding.encoders import TransformerEncoder
 
 #: Features of which the transformer knows a word; those behind them have the words of these.
 _N_FEATURES = 64
@@ -129,7 +129,7 @@ def write_tiny_bert():
     import transformers
     from tokenizers import models, pre_tokenizers
 
-    from sklearn_xc.encoders.transformer.libraries import quiet
+    from sklearn_xc.embedding.encoders.transformer.libraries import quiet
 
     words = [f"w{i}{letter}" for i in range(_N_FEATURES) for letter in _LETTERS]
     numbers = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words])}

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from small_data import easy, made, rows_of_labels
 
 from sklearn_xc import LabelFeatures
-from sklearn_xc._wrapped import WrappedClassifier
+from sklearn_xc.ensemble.wrapped import WrappedClassifier
 
 DATES = np.full((60, 15), "2020-01-01", "datetime64[D]")
 X, Y = made(5, 0)

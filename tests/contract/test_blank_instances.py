@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from registry import ENTRIES
 from small_data import made
 
-from sklearn_xc.samplers import NgameSampler
+from sklearn_xc.embedding.samplers import NgameSampler
 
 
 @pytest.fixture(scope="module", params=ENTRIES)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from registry import ENTRIES, VARIANTS, having, of_variant
 from small_data import awkward, easy, made, rows_of_labels
 
-from sklearn_xc._best_allowed import power_of_two
-from sklearn_xc._checks import check_targets
+from sklearn_xc._input.checks import check_targets
+from sklearn_xc._labels.best_allowed import power_of_two
 from sklearn_xc._topk import padded
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.exceptions import UnseenLabelWarning
@@ -123,7 +123,7 @@ def test_long_answers_without_a_few(model, monkeypatch):
     """Candidates that are nearly all labels are what is left of a longer answer."""
     X = wide()[0]
     for share in (0.0, 1.0):
-        monkeypatch.setattr("sklearn_xc._best_allowed._SHARE_LEFT_OUT", share)
+        monkeypatch.setattr("sklearn_xc._labels.best_allowed._SHARE_LEFT_OUT", share)
         scores = scores_of(model, X)
         allowed = np.tile(np.arange(N_LABELS) != 4, (60, 1))
         expected = best_of(scores, allowed, model._unseen_labels, 3)
@@ -138,9 +138,9 @@ def test_pieces_change_nothing(name, monkeypatch):
         {"exclude": allowed},
     ]  # fmt: skip
     whole = [model.predict_topk(X, 3, **one) for one in asked]
-    monkeypatch.setattr("sklearn_xc._best_allowed._PIECE", 7)
-    monkeypatch.setattr("sklearn_xc._best_allowed._MOST_DROPPED", 1)
-    monkeypatch.setattr("sklearn_xc.stacking.model._CHUNK_CANDIDATES", 20)
+    monkeypatch.setattr("sklearn_xc._labels.best_allowed._PIECE", 7)
+    monkeypatch.setattr("sklearn_xc._labels.best_allowed._MOST_DROPPED", 1)
+    monkeypatch.setattr("sklearn_xc.ensemble.stacking.model._CHUNK_CANDIDATES", 20)
     for one, expected in zip(asked, whole, strict=True):
         assert_found(model.predict_topk(X, 3, **one), expected)
 
@@ -257,7 +257,7 @@ class OfScores(XCClassifier):
 
 @pytest.mark.parametrize("room", [1, 2**22])
 def test_a_class_that_only_scores(room, monkeypatch):
-    monkeypatch.setattr("sklearn_xc._best_allowed._PIECE", room)
+    monkeypatch.setattr("sklearn_xc._labels.best_allowed._PIECE", room)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, N_LABELS))
     model = OfScores().fit(X, wide()[1])

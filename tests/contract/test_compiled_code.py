@@ -6,8 +6,8 @@ import pytest
 from registry import VARIANTS, of_variant
 from small_data import awkward
 
-from sklearn_xc.kernels.compiling.cache import KernelCache
-from sklearn_xc.kernels.compiling.numba_private import Dispatcher
+from sklearn_xc._compile.cache import KernelCache
+from sklearn_xc._compile.numba_private import Dispatcher
 
 
 @pytest.mark.parametrize("is_sparse", [True, False])

@@ -11,10 +11,10 @@ from registry import ENTRIES, VARIANTS, of_variant
 from small_data import awkward
 
 from sklearn_xc import OvALinearXC
+from sklearn_xc._parallel.interrupt import heard_of
+from sklearn_xc._state.checkpoints import Checkpoints
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.model_selection import cross_val_topk
-from sklearn_xc.parallel.interrupt import heard_of
-from sklearn_xc.storage.checkpoints import Checkpoints
 
 X, Y = awkward()
 

@@ -7,7 +7,7 @@ from registry import ENTRIES
 from small_data import easy, made
 
 from sklearn_xc import TopKCalibrator
-from sklearn_xc._explanation import Explanation
+from sklearn_xc._labels.explanation import Explanation
 
 X, Y = made(5, 0)
 

@@ -14,11 +14,11 @@ from fitted import assert_same_answers, assert_same_model
 from registry import ENTRIES, VARIANTS, having, of_variant
 from small_data import awkward
 
+from sklearn_xc._state import loops
+from sklearn_xc._state.checkpoints import Checkpoints
 from sklearn_xc.datasets import make_xc_classification
-from sklearn_xc.encoders import BagOfEmbeddings
-from sklearn_xc.samplers import InBatchSampler
-from sklearn_xc.storage import loops
-from sklearn_xc.storage.checkpoints import Checkpoints
+from sklearn_xc.embedding.encoders import BagOfEmbeddings
+from sklearn_xc.embedding.samplers import InBatchSampler
 
 X, Y = awkward()
 #: What is told apart by when it was, and by where checkpoints are.

@@ -34,7 +34,7 @@ from small_data import awkward, easy, made, rows_of_labels
 
 import sklearn_xc
 from sklearn_xc import LabelFeatures, topk
-from sklearn_xc._saved import STATE_FORMAT
+from sklearn_xc._state.saved import STATE_FORMAT
 from sklearn_xc.metrics import TopKScorer
 from sklearn_xc.model_selection import cross_val_score as sparse_cross_val_score
 from sklearn_xc.model_selection import cross_validate, learning_curve

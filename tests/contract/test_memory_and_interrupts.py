@@ -16,8 +16,8 @@ from registry import ENTRIES
 from small_data import awkward, made
 
 import sklearn_xc
+from sklearn_xc._parallel import memory
 from sklearn_xc.exceptions import MemoryBudgetError
-from sklearn_xc.parallel import memory
 
 X, Y = awkward()
 PACKAGE = sklearn_xc.__path__[0]

@@ -15,7 +15,7 @@ def test_sparse_targets(name, check, monkeypatch):
     entry, parameters = ENTRIES[name], {}
     if check.__name__ == "check_no_dense_array":
         # Bounded pieces of scores, here smaller than all scores of so few rows.
-        monkeypatch.setattr("sklearn_xc.weights.class_weights._SCORES_PER_TASK", 2**20)
+        monkeypatch.setattr("sklearn_xc._weights.class_weights._SCORES_PER_TASK", 2**20)
         if entry.many_labels is None:
             pytest.skip("draws and clusters all labels: minutes")
         parameters = entry.many_labels

@@ -13,7 +13,7 @@ from fitted import Unchanged, assert_same_answers, assert_same_model, fitted_nam
 from registry import ENTRIES, VARIANTS, having, of_variant
 from small_data import awkward, easy, made
 
-from sklearn_xc.samplers import NgameSampler
+from sklearn_xc.embedding.samplers import NgameSampler
 
 X, Y = awkward()
 EASY, PLACES = easy()

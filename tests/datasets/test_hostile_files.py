@@ -7,9 +7,9 @@ import tracemalloc
 
 import pytest
 
+from sklearn_xc._parallel import memory
 from sklearn_xc.datasets import _files, load_text_dataset, load_xmc_file, text, xmc_reader
 from sklearn_xc.exceptions import DataFormatError, MemoryBudgetError
-from sklearn_xc.parallel import memory
 
 COMPRESS = {"plain": bytes, "gzip": gzip.compress, "xz": lzma.compress}
 # The reader, and a file of `n` bytes in its second line (its only one, where there is no header).

@@ -5,8 +5,7 @@ import pytest
 from scipy.special import log_softmax
 
 from sklearn_xc import DecompMIPSClassifier
-from sklearn_xc.decomposition import training
-from sklearn_xc.solvers import averaging
+from sklearn_xc.decomposition import averaging, training
 
 
 def _margin(z, n_positive, mu):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc.losses import MaxMargin
+from sklearn_xc.decomposition.losses import MaxMargin
 
 # A label of the common data has no instance.
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
-from sklearn_xc.gradients import MessagePassing
+from sklearn_xc.decomposition.gradients import MessagePassing
 
 WAYS = {
     "product": {"gradient": "decomp_mips"},

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from sklearn_xc.decomposition.gradients import MessagePassing
+from sklearn_xc.decomposition.losses import MaxMargin
 from sklearn_xc.exceptions import MemoryBudgetError
-from sklearn_xc.gradients import MessagePassing
-from sklearn_xc.losses import MaxMargin
-from sklearn_xc.mips import ProductIndex
+from sklearn_xc.search import ProductIndex
 
 # A label of the common data has no instance.
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")

@@ -5,16 +5,16 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from sklearn_xc.gradients import (
+from sklearn_xc.decomposition.gradients import (
     GRADIENTS,
     ExactGradient,
     MessagePassing,
     SampledGradient,
     SearchedGradient,
 )
-from sklearn_xc.gradients.protocol import GradientMethod, LabelGradient
-from sklearn_xc.losses import CrossEntropy, MaxMargin, Triplet
-from sklearn_xc.mips import Candidates, ExactIndex, ProductIndex, SphericalIndex
+from sklearn_xc.decomposition.gradients.protocol import GradientMethod, LabelGradient
+from sklearn_xc.decomposition.losses import CrossEntropy, MaxMargin, Triplet
+from sklearn_xc.search import Candidates, ExactIndex, ProductIndex, SphericalIndex
 
 WAYS = {**{name: name for name in GRADIENTS}, "messages": MessagePassing(n_blocks=2)}
 

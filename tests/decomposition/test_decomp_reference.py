@@ -8,8 +8,8 @@ import scipy.optimize
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_xc.gradients import MessagePassing
-from sklearn_xc.losses import LABEL_SET_LOSSES, MaxMargin
+from sklearn_xc.decomposition.gradients import MessagePassing
+from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin
 
 N, D, K, BATCH = 24, 8, 12, 5
 

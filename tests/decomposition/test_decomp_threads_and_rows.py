@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc.gradients import MessagePassing, protocol
+from sklearn_xc.decomposition.gradients import MessagePassing, protocol
 
 # A label of the common data has no instance.
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")

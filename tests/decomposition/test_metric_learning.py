@@ -7,14 +7,14 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from sklearn_xc import DecompMIPSClassifier
-from sklearn_xc._data import CsrRows, DenseRows
-from sklearn_xc.gradients.scored import Exact
-from sklearn_xc.gradients.set_loss import SetLoss
-from sklearn_xc.losses import LABEL_SET_LOSSES, MaxMargin, make_label_set_loss
-from sklearn_xc.parallel.team import Team
-from sklearn_xc.solvers.batch_sgd import LabelSets, take_steps
-from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
-from sklearn_xc.solvers.moving_rows import MovingProxies, MovingRows
+from sklearn_xc._input.data import CsrRows, DenseRows
+from sklearn_xc._parallel.team import Team
+from sklearn_xc._training.moving_rows import MovingProxies, MovingRows
+from sklearn_xc.decomposition.batch_sgd import LabelSets, take_steps
+from sklearn_xc.decomposition.gradients.scored import Exact
+from sklearn_xc.decomposition.gradients.set_loss import SetLoss
+from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
+from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin, make_label_set_loss
 
 N, D, K = 90, 6, 9
 LOSSES = sorted(LABEL_SET_LOSSES)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from sklearn_xc import NGAMEEmbeddingXC
-from sklearn_xc.samplers import NgameSampler
+from sklearn_xc.embedding.samplers import NgameSampler
 
 
 class Documents(NamedTuple):

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._data import as_csr_rows
+from sklearn_xc._input.data import as_csr_rows
 from sklearn_xc.embedding._examples import Examples, labels_of_rows
-from sklearn_xc.samplers.protocol import Positives
+from sklearn_xc.embedding.samplers.protocol import Positives
 
 N_LABELS = 6
 

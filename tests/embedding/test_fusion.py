@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from sklearn_xc._sklearn import boosted_trees
+from sklearn_xc._input.sklearn_private import boosted_trees
 from sklearn_xc.embedding import _fusion
 from sklearn_xc.embedding._fusion import (
     _MIN_PAIRS_OF_LEAF,

@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from sklearn_xc._data import as_csr_rows
+from sklearn_xc._input.data import as_csr_rows
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._inputs import TextRows
 from sklearn_xc.embedding._label_means import SUBSTITUTE_NORM, LabelMeans, SubstituteNorms
-from sklearn_xc.samplers.protocol import Positives
+from sklearn_xc.embedding.samplers.protocol import Positives
 
 N, L, D, DIM = 40, 9, 15, 5
 UNSEEN = 4

@@ -7,11 +7,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from sklearn_xc._data import CsrRows, as_csr_rows
+from sklearn_xc._input.data import CsrRows, as_csr_rows
+from sklearn_xc._weights import label_weights
 from sklearn_xc.embedding import _ranking
 from sklearn_xc.embedding._label_means import LabelMeans
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking
-from sklearn_xc.weights import label_weights
 
 N, L, D, DIM = 60, 25, 50, 9
 KINDS = ("embedding", "classifier", "features", "mean")

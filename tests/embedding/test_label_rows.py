@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc import LabelFeatures
-from sklearn_xc._data import CsrRows, as_csr_rows
+from sklearn_xc._input.data import CsrRows, as_csr_rows
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._inputs import label_rows
 from sklearn_xc.embedding._label_means import mean_rows
-from sklearn_xc.samplers import Positives
+from sklearn_xc.embedding.samplers import Positives
 
 NAME = "NGAMEEmbeddingXC"
 Z = np.array([[0, 2.5, 0], [0, 0, 0], [-1, 0, 4], [1, 1, 1]])

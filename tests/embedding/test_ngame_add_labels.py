@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from sklearn_xc import LabelFeatures
-from sklearn_xc.encoders.bag import BagOfEmbeddings
+from sklearn_xc.embedding.encoders.bag import BagOfEmbeddings
 
 N_OLD = 15
 #: One label of each topic comes last, and is new.

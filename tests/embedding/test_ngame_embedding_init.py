@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 
 import sklearn_xc
 from sklearn_xc import DecompMIPSSkipGram
-from sklearn_xc.encoders import BagOfEmbeddings
+from sklearn_xc.embedding.encoders import BagOfEmbeddings
 
 DIM = 12
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from sklearn_xc.encoders import BagOfEmbeddings
+from sklearn_xc.embedding.encoders import BagOfEmbeddings
 
 
 class Own(BaseEstimator):

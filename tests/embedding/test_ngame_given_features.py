@@ -15,7 +15,7 @@ from sklearn_xc import (
     NGAMEEmbeddingXC,
     TextsWithFeatures,
 )
-from sklearn_xc.storage import classes
+from sklearn_xc._state import classes
 
 LABEL_TEXTS = [f"{name}s {topic}" for name, topic in zip(NAMES, TOPICS, strict=True)]
 UNTRAINED = {"max_iter": 0, "classifier_max_iter": 0}

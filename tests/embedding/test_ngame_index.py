@@ -8,7 +8,7 @@ import pytest
 
 from sklearn_xc.embedding import _answers
 from sklearn_xc.exceptions import MemoryBudgetError, UnseenLabelWarning
-from sklearn_xc.mips import ExactIndex, SphericalIndex
+from sklearn_xc.search import ExactIndex, SphericalIndex
 
 INDEXES = ["product", "spherical", SphericalIndex(3)]
 

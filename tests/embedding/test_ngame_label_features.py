@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from sklearn_xc._data import as_csr_rows
+from sklearn_xc._input.data import as_csr_rows
 from sklearn_xc.embedding._fusion import FUSIONS
 
 #: Labels without a training instance: one of each topic, and in no order.

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc.samplers import SAMPLERS, AnceSampler, InBatchSampler, NgameSampler, TasSampler
+from sklearn_xc.embedding.samplers import (
+    SAMPLERS,
+    AnceSampler,
+    InBatchSampler,
+    NgameSampler,
+    TasSampler,
+)
 
 
 def model_counts(Y):

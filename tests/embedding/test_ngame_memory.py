@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from sklearn_xc.embedding import _answers
 from sklearn_xc.embedding._memory import Allocation, require_memory
+from sklearn_xc.embedding.samplers import AnceSampler, InBatchSampler
 from sklearn_xc.exceptions import MemoryBudgetError
-from sklearn_xc.samplers import AnceSampler, InBatchSampler
 
 MB = 2**20
 

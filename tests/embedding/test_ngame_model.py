@@ -9,13 +9,13 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from sklearn_xc import LabelFeatures
-from sklearn_xc._data import as_csr_rows
-from sklearn_xc._distinct import distinct_instances
+from sklearn_xc._input.data import as_csr_rows
+from sklearn_xc._input.equal_rows import distinct_instances
 from sklearn_xc.embedding import ngame
 from sklearn_xc.embedding._examples import held_out, labels_of_rows
-from sklearn_xc.encoders import BagOfEmbeddings
-from sklearn_xc.samplers import SAMPLERS
-from sklearn_xc.samplers.protocol import Positives
+from sklearn_xc.embedding.encoders import BagOfEmbeddings
+from sklearn_xc.embedding.samplers import SAMPLERS
+from sklearn_xc.embedding.samplers.protocol import Positives
 
 NAMES = np.array(["zebra", "ape", "cat", "emu"])
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
-from sklearn_xc.encoders import ENCODERS, BagOfEmbeddings
-from sklearn_xc.samplers import (
+from sklearn_xc.embedding.encoders import ENCODERS, BagOfEmbeddings
+from sklearn_xc.embedding.samplers import (
     SAMPLERS,
     AnceSampler,
     InBatchSampler,

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from sklearn_xc.embedding import _training
-from sklearn_xc.encoders import bag
-from sklearn_xc.samplers import SAMPLERS
+from sklearn_xc.embedding.encoders import bag
+from sklearn_xc.embedding.samplers import SAMPLERS
 
 PROMISED = ("coef_", "label_embeddings_", "label_counts_", "threshold_", "classes_")
 ANSWERS = ("predict", "decision_function", "predict_topk", "embed")

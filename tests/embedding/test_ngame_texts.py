@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
 from text_models import HashedWords, answers, label_texts, make, make_texts
 
-from sklearn_xc.samplers import SAMPLERS
+from sklearn_xc.embedding.samplers import SAMPLERS
 
 
 @pytest.fixture(scope="module")

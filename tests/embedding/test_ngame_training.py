@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from sklearn_xc._parallel.team import Team
 from sklearn_xc.embedding import _training
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._training import ClassifierModule, Pool, SiameseTraining
-from sklearn_xc.parallel.team import Team
-from sklearn_xc.samplers import InBatchSampler, NgameSampler
-from sklearn_xc.samplers.protocol import Positives
+from sklearn_xc.embedding.samplers import InBatchSampler, NgameSampler
+from sklearn_xc.embedding.samplers.protocol import Positives
 
 N_LABELS = 9
 

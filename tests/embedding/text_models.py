@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC
-from sklearn_xc.samplers import NgameSampler
-from sklearn_xc.storage.loops import restore
+from sklearn_xc._state.loops import restore
+from sklearn_xc.embedding.samplers import NgameSampler
 
 NAMES = ["apple", "pear", "plum", "car", "train", "ship", "cat", "dog"]
 TOPICS = ["fruit ripe"] * 3 + ["wheels road"] * 3 + ["fur paws"] * 2

@@ -12,8 +12,8 @@ from types import FunctionType, SimpleNamespace
 import numpy as np
 
 from sklearn_xc.datasets import _files, xmc_reader
+from sklearn_xc.datasets import kernels as xmc_text
 from sklearn_xc.exceptions import DataFormatError
-from sklearn_xc.kernels.rows import xmc_text
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "datasets"))
 from slow_xmc import Refused, assert_equal, read_slowly

@@ -18,6 +18,7 @@ from sklearn_xc import (
     DecompMIPSClassifier,
     DecompMIPSSkipGram,
     ImplicitSoftmaxSGD,
+    LabelBinarizerXC,
     LabelFeatures,
     LabelHierarchy,
     NGAMEEmbeddingXC,
@@ -40,7 +41,6 @@ from sklearn_xc.model_selection import (
     cross_validate,
     learning_curve,
 )
-from sklearn_xc.preprocessing import LabelBinarizerXC
 
 N, D, L = 24, 12, 6
 FEW = {"max_iter": 2, "random_state": 0}

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_xc._checks import check_instances, check_targets
-from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc._input.checks import check_instances, check_targets
+from sklearn_xc.softmax.problem import SoftmaxProblem
 
 
 class Someone(BaseEstimator):

@@ -8,8 +8,8 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc._checks import check_instances
-from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc._input.checks import check_instances
+from sklearn_xc.softmax.problem import SoftmaxProblem
 
 #: Few epochs: the last may be the best, labels may be missing, rates may be too high.
 pytestmark = [

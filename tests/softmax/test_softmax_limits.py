@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc._state import sharing
+from sklearn_xc._state.fitted import sharing
 from sklearn_xc.exceptions import MemoryBudgetError
 
 #: Rates at which a few epochs end worse than they began are of interest here.

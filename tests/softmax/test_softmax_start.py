@@ -7,11 +7,11 @@ import scipy.sparse as sp
 import scipy.special
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc._data import CsrRows
+from sklearn_xc._input.data import CsrRows
 from sklearn_xc.datasets import make_xc_classification
+from sklearn_xc.softmax.problem import SoftmaxProblem
+from sklearn_xc.softmax.sgd import SoftmaxState
 from sklearn_xc.softmax.start import _best_multiple, start_at_means
-from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
-from sklearn_xc.solvers.softmax_sgd import SoftmaxState
 
 PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
 

@@ -8,14 +8,14 @@ import scipy.sparse as sp
 from softmax_inputs import instances_of, problem_of
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
+from sklearn_xc._training.schedule import Schedule
+from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc.exceptions import ConvergenceWarning
-from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.softmax import classifier, implicit, pairs, training
+from sklearn_xc.softmax.kernels.rules import RULES
 from sklearn_xc.softmax.pairs import Pairs, first_instances, hold_out, merge_equal
+from sklearn_xc.softmax.sgd import SgdSettings, SoftmaxState
 from sklearn_xc.softmax.training import REACH, Trial, ValidationLoss, find_rate, train_epoch
-from sklearn_xc.solvers.schedule import Schedule
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState
-from sklearn_xc.weights.class_weights import ClassWeights
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*(is too high|was still falling|the last rate):sklearn.exceptions.ConvergenceWarning"

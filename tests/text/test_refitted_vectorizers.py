@@ -8,6 +8,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
 from sklearn_xc import (
+    LabelBinarizerXC,
     LabelFeatures,
     NGAMEEmbeddingXC,
     OvALinearXC,
@@ -18,7 +19,6 @@ from sklearn_xc import (
     load,
     topk,
 )
-from sklearn_xc.preprocessing import LabelBinarizerXC
 
 rng = np.random.default_rng(0)
 TAGS = [sorted({f"t{i}" for i in rng.integers(0, 6, 2)}) for _ in range(90)]

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import sklearn_xc
-from sklearn_xc._near_names import did_you_mean
+from sklearn_xc._labels.near_names import did_you_mean
 
 ESTIMATORS = (
     "OvALinearXC",

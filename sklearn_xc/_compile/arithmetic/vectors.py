@@ -1,0 +1,73 @@
+"""Sums over dense vectors in float64.
+
+They take numpy's place where its temporaries would cost, and BLAS's, whose bits depend on the
+number of its threads.
+"""
+
+import numpy as np
+
+from sklearn_xc._compile.jit import inlined, kernel
+
+
+@inlined
+def inner_product(a, b):
+    """Return the inner product, summed in float64."""
+    total = np.float64(0.0)
+    for j in range(a.shape[0]):
+        total += np.float64(a[j]) * np.float64(b[j])
+    return total
+
+
+@inlined
+def sum_of(x):
+    """Return the sum of the entries.
+
+    It is for sums of what a loop writes: in that loop itself they round by where the arrays are.
+    LLVM runs a loop in vectors unless it writes close behind what it reads, and a sum in vectors
+    has another order.
+    """
+    total = np.float64(0.0)
+    for j in range(x.shape[0]):
+        total += np.float64(x[j])
+    return total
+
+
+@inlined
+def largest_entry(x):
+    """Return the largest entry that is not NaN, -inf if there is none."""
+    # One chain of comparisons would wait for each of them.
+    a = b = c = d = -np.inf
+    whole = x.shape[0] - x.shape[0] % 4
+    for j in range(0, whole, 4):
+        a = x[j] if x[j] > a else a
+        b = x[j + 1] if x[j + 1] > b else b
+        c = x[j + 2] if x[j + 2] > c else c
+        d = x[j + 3] if x[j + 3] > d else d
+    for j in range(whole, x.shape[0]):
+        a = x[j] if x[j] > a else a
+    return max(max(a, b), max(c, d))
+
+
+@kernel
+def dot(a, b):
+    """Return the inner product of two vectors, summed in float64."""
+    return inner_product(a, b)
+
+
+@kernel
+def combination(alpha, a, beta, b):
+    """Return ``alpha * a + beta * b``."""
+    out = np.empty(a.shape[0])
+    for j in range(a.shape[0]):
+        out[j] = alpha * a[j] + beta * b[j]
+    return out
+
+
+@kernel
+def norm_of_difference(alpha, a, beta, b):
+    """Return the norm of ``alpha * a - beta * b``."""
+    total = np.float64(0.0)
+    for j in range(a.shape[0]):
+        x = alpha * a[j] - beta * b[j]
+        total += x * x
+    return np.sqrt(total)

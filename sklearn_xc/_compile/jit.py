@@ -1,0 +1,97 @@
+"""The one way in which this package compiles a loop.
+
+``inlined`` is for functions that kernels call. ``kernel`` wraps :func:`numba.njit` with the flags
+that all kernels share:
+
+* ``nogil``: threads run side by side.
+* a partial ``fastmath``: sums may be reordered and contracted into fused multiply-adds, but tests
+  for inf and NaN stay true, which the full flag would break.
+* ``error_model="numpy"``: no zero-division branch inside the loops.
+* an on-disk cache, keyed by the text of *all* sources that are compiled. numba's own key is the
+  file that holds the outermost function, so that an edit in a function called from another file
+  would go unnoticed. Functions from outside the package that a kernel closes over are part of its
+  own key: see ``code_key``. The cache never makes a call fail: see ``cache``.
+
+Index arrays are read through ``np.uint32``/``np.uint64`` casts in the loops: numba wraps negative
+signed indices, and the test for it costs up to 1.7 times the work of a sparse product.
+"""
+
+import functools
+import hashlib
+from typing import Any
+
+import numba
+from numba.extending import register_jitable
+
+from sklearn_xc._compile.cache import KernelCache, NoCache, ReadOnlyCache, refuse
+from sklearn_xc._compile.code_key import PACKAGE, is_compiled_source
+from sklearn_xc._compile.numba_private import Dispatcher
+
+FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
+
+
+@functools.cache
+def source_checksum() -> str:
+    """Return one checksum over the names and texts of all sources that are compiled.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there are none, as in a zip file: nobody knows then whether compiled code is stale.
+    """
+    digest = hashlib.sha256()
+    paths = [path for path in sorted(PACKAGE.rglob("*.py")) if is_compiled_source(str(path))]
+    if not paths:
+        raise FileNotFoundError(f"no sources in {PACKAGE}")
+    for path in paths:
+        digest.update(path.relative_to(PACKAGE).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def inlined(function: Any) -> Any:
+    """Have `function`, a part of kernels, compiled into each kernel that calls it.
+
+    Otherwise a kernel may call a copy that another one brought along. Which copy it finds depends
+    on what this process has compiled and what it has loaded from the cache, and as sums may be
+    reordered, copies round differently: a model would have other bits the second time.
+    """
+    return register_jitable(forceinline=True)(function)
+
+
+@functools.cache
+def callable_in_kernels(function: Any) -> Any:
+    """Return what kernels may call in place of a function from outside, such as a user's loss.
+
+    It is `inlined`, unless the package has done so or numba has compiled it.
+    """
+    if isinstance(function, Dispatcher) or is_compiled_source(function.__code__.co_filename):
+        return function
+    return inlined(function)
+
+
+def kernel(function: Any) -> Any:
+    """Compile `function` on its first call with the flags of the package.
+
+    Parameters
+    ----------
+    function : callable
+        A plain function of arrays and scalars.
+
+    Returns
+    -------
+    numba dispatcher
+        Callable like `function`; it releases the GIL while it runs. Where the environment has
+        ``NUMBA_DISABLE_JIT=1``, a function that raises a RuntimeError.
+    """
+    compiled: Any = numba.njit(nogil=True, fastmath=FASTMATH, error_model="numpy")(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT
+        return refuse
+    try:
+        compiled._cache = KernelCache(function, source_checksum())
+    except Exception as error:  # nothing about the cache is worth a failing import
+        try:
+            compiled._cache = ReadOnlyCache(function, source_checksum(), error)
+        except Exception:
+            compiled._cache = NoCache(error)
+    return compiled

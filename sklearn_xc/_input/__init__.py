@@ -1,0 +1,1 @@
+"""Validation of X, y and other input."""

@@ -1,0 +1,456 @@
+"""The one door for X, y and weights: they are checked, and become records of ``_data``."""
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from sklearn_xc._input.arguments import check_numbers, refuse_disguised
+from sklearn_xc._input.containers import is_missing, to_array
+from sklearn_xc._input.data import CsrRows, DenseRows, Targets, as_csr_rows
+from sklearn_xc._input.sparse import check_sparse
+from sklearn_xc._labels.name_lists import refuse_written_lists
+from sklearn_xc._labels.names import column_names, names_of_columns, refuse_other_columns
+
+
+def check_instances(estimator: Any, X: Any, *, reset: bool) -> CsrRows:
+    """Check X and return it in canonical CSR form.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its ``n_features_in_`` is set (`reset`) or compared.
+    X : {array-like, sparse matrix} of shape (n, n_features)
+        Never changed.
+    reset : bool
+        True in fit.
+
+    Raises
+    ------
+    ValueError
+        For NaN, inf, a wrong number of features, no rows, no columns.
+    """
+    check_sparse(X, "X", type(estimator).__name__)
+    if reset or not _is_as_fitted(estimator, X):
+        X = _checked(estimator, X, reset)
+    return as_csr_rows(X)
+
+
+def check_training_instances(estimator: Any, X: Any) -> CsrRows | DenseRows:
+    """Check the X of a fit as ``check_instances`` does; a dense X with few zeros stays dense."""
+    check_sparse(X, "X", type(estimator).__name__)
+    X = _checked(estimator, X, reset=True)
+    return as_csr_rows(X) if sp.issparse(X) else DenseRows(X).as_trained()
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool) -> CsrRows | DenseRows:
+    """Check X as ``check_instances`` does; a sparse X stays sparse, a dense one dense."""
+    if sp.issparse(X):
+        return check_instances(estimator, X, reset=reset)
+    X = _checked(estimator, X, reset)
+    return as_csr_rows(X) if sp.issparse(X) else DenseRows(X)  # of a sparse pandas frame
+
+
+def _checked(estimator: Any, X: Any, reset: bool) -> Any:
+    name = type(estimator).__name__
+    refuse_disguised(X, f"{name}: X")
+    is_list = isinstance(X, list | tuple) or (not sp.issparse(X) and getattr(X, "ndim", 0) == 1)
+    if is_list and isinstance(next(iter(X), None), str):
+        raise ValueError(
+            f"{name}: X must be a matrix of features. Got texts: put a vectorizer before the "
+            f"classifier, make_pipeline(TfidfVectorizer(), {name}(...))."
+        )
+    X = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
+    )
+    n, d = X.shape
+    if d >= 2**31 - 1 or n >= 2**31 - 1:
+        raise ValueError(
+            f"{name}: X must have at most 2**31 - 2 rows and columns. Got shape {X.shape}."
+        )
+    return X
+
+
+def _is_as_fitted(estimator: Any, X: Any) -> bool:
+    """Return whether X is plainly CSR of the right width and type, finite, with names unknown.
+
+    scikit-learn's check takes 0.1 ms, longer than the scoring of one row. All that is not so plain,
+    and all that is wrong, goes through it.
+    """
+    return (
+        isinstance(X, sp.csr_matrix | sp.csr_array)
+        and X.ndim == 2
+        and X.dtype in (np.float32, np.float64)
+        and X.shape[0] > 0
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+        and bool(np.isfinite(X.data).all())
+    )
+
+
+def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -> Targets:
+    """Check y and return the binary problems that it stands for.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Named in messages.
+    y : {array-like, sparse matrix}
+        Class labels (n,), or a binary indicator (n, n_labels), dense or sparse.
+    n_samples : int
+        Rows of X.
+    classes : array-like of shape (n_labels,), default=None
+        All classes, where a 1-D y may hold some of them only; for an indicator, its column numbers
+        or names.
+
+    Raises
+    ------
+    ValueError
+        For another number of rows, values other than 0 and 1 in an indicator, a single class, a
+        class that is not in `classes`, names of labels that do not fit.
+    """
+    name = type(estimator).__name__
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None")
+    columns, label_names = column_names(y), getattr(estimator, "label_names", None)
+    targets = _read_targets(y, n_samples, classes, name)
+    if targets.kind == "classes":
+        if label_names is not None:
+            raise ValueError(
+                f"{name}: label_names are the names of an indicator's columns. Got a 1-D y, which "
+                "holds the names of its classes: leave label_names None."
+            )
+        return targets
+    if classes is not None:
+        distinct_classes(classes, name)
+    n_labels = len(targets.classes)
+    return replace(targets, classes=names_of_columns(n_labels, label_names, columns, classes, name))
+
+
+def check_further_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -> Targets:
+    """Check the y of a later call of a fitted estimator as ``check_targets`` does.
+
+    Raises
+    ------
+    ValueError
+        Also for another kind of y, other label columns, or other classes than in the first call.
+    """
+    name, known = type(estimator).__name__, estimator.classes_
+    one_d = estimator._targets_kind == "classes"
+    if classes is not None:
+        distinct = distinct_classes(classes, name)
+        if not np.array_equal(distinct if one_d else np.asarray(classes), known):
+            raise ValueError(
+                f"{name}: classes are not the same as in the first call, which had "
+                f"{len(known)}. Got {len(np.unique(classes))}."
+            )
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None")
+    refuse_other_columns(y, known, name)
+    if not sp.issparse(y):
+        y = _as_array(y, name)
+    is_indicator = sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
+    if is_indicator == one_d:
+        before, now = ("1-D", "an indicator") if one_d else ("an indicator", "1-D")
+        raise ValueError(f"{name}: y was {before} in the first call, now it is {now}.")
+    targets = _read_targets(y, n_samples, known if one_d else None, name)
+    if len(targets.classes) != len(known):
+        raise ValueError(
+            f"{name}: y has {len(targets.classes)} label columns, before it had {len(known)}."
+        )
+    return replace(targets, classes=known)
+
+
+def _read_targets(y: Any, n_samples: int, classes: Any, name: str) -> Targets:
+    """Return y as binary problems, the labels of an indicator by their numbers."""
+    check_sparse(y, "y", name)
+    if not sp.issparse(y):
+        y = _as_array(y, name)
+    if y.shape[0] != n_samples:
+        raise ValueError(
+            f"{name}: y has {y.shape[0]} rows and X has {n_samples}; "
+            "Found input variables with inconsistent numbers of samples."
+        )
+    if (y.ndim == 2 and y.shape[1] == 0) or (sp.issparse(y) and y.ndim != 2):
+        raise ValueError(f"{name}: y must have at least one label column. Got shape {y.shape}.")
+    if sp.issparse(y):
+        return _sparse_indicator(y, name)
+    if y.ndim == 2 and y.shape[1] > 1:
+        return _dense_indicator(y, name)
+    return _class_labels(y, name, classes)
+
+
+def _as_array(y: Any, name: str) -> np.ndarray:
+    if np.ma.isMaskedArray(y):  # dates may be classes
+        refuse_disguised(y, f"{name}: y")
+    try:
+        y = to_array(y)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(
+            f"{name}: y must be class labels (n,) or a binary indicator (n, n_labels). Got "
+            "rows of different lengths. For lists of labels use "
+            "sklearn.preprocessing.MultiLabelBinarizer(sparse_output=True)."
+        ) from error
+    if y.ndim == 0 or y.ndim > 2:
+        raise ValueError(f"{name}: y must be 1-D or 2-D. Got an array of shape {y.shape}.")
+    if y.dtype.kind == "c":
+        raise ValueError(f"{name}: y must hold class labels. Complex data not supported.")
+    if y.dtype.kind == "m":  # numbers to numpy
+        raise ValueError(f"{name}: y must hold class labels, it holds times ({y.dtype}).")
+    return y
+
+
+def check_class_array(y: Any, name: str) -> np.ndarray:
+    """Return one class for each row, from any container, as an array of shape (n,).
+
+    Raises
+    ------
+    ValueError
+        For missing classes, arrays as classes, and lists that were written as text; `name` is that
+        of the argument.
+    """
+    y = column_or_1d(to_array(y), warn=True)
+    for i, label in enumerate(y.tolist() if y.dtype == object else ()):
+        if getattr(label, "shape", ()) != ():
+            raise ValueError(
+                f"{name} must hold a class label for each instance. Got an array of shape "
+                f"{label.shape} in row {i}: stack rows of an indicator (scipy.sparse.vstack)."
+            )
+    missing = np.flatnonzero(_are_missing(y))
+    if missing.size:
+        raise ValueError(
+            f"{name} must have a class in each row. Got {missing.size} of {len(y)} rows whose "
+            f"class is missing or infinite, row {missing[0]} first: drop these rows of X and y."
+        )
+    if y.dtype.kind in "OU":
+        refuse_written_lists(y.tolist(), name)
+    return y
+
+
+def _class_labels(y: np.ndarray, name: str, known: Any) -> Targets:
+    y = check_class_array(y, f"{name}: y")
+    if y.dtype.kind == "S" or (y.dtype == object and any(isinstance(c, bytes) for c in y.tolist())):
+        raise TypeError(f"{name}: y must hold texts or numbers. Got bytes: decode them.")
+    with warnings.catch_warnings():
+        # Many classes per instance are the normal case here.
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        try:
+            check_classification_targets(y)
+            classes, positions = np.unique(y, return_inverse=True)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: y must be class labels of one kind: {error}") from error
+    if known is not None:
+        found, classes = classes, distinct_classes(known, name)
+        strange = found[~np.isin(found, classes)]
+        if strange.size:
+            raise ValueError(f"{name}: y holds {strange.tolist()[0]!r}, which is not in classes.")
+        positions = np.searchsorted(classes, found)[positions]
+    if len(classes) < 2:
+        raise ValueError(
+            f"{name}: y holds one class, {classes.tolist()[0]!r}; at least two classes are needed."
+        )
+    n_problems = 1 if len(classes) == 2 else len(classes)
+    order = np.argsort(positions, kind="stable").astype(np.int32)
+    counts = np.bincount(positions, minlength=len(classes))
+    if n_problems == 1:
+        order, counts = order[counts[0] :], counts[1:]
+    indptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    return Targets(indptr, order, classes, "classes", y.dtype, None)
+
+
+def distinct_classes(classes: Any, name: str) -> np.ndarray:
+    """Return the distinct ones of `classes`, sorted.
+
+    Raises
+    ------
+    TypeError
+        For a masked array.
+    ValueError
+        For what is not 1-D, empty, NaN or infinite, or cannot be sorted.
+    """
+    name = f"{name}: classes"
+    if np.ma.isMaskedArray(classes):
+        refuse_disguised(classes, name)
+    try:
+        array = to_array(classes)
+    except ValueError as error:  # of different lengths
+        raise ValueError(f"{name} must be a sequence of class labels: {error}") from error
+    if sp.issparse(classes) or array.ndim != 1 or not array.size:
+        raise ValueError(
+            f"{name} must be a sequence of class labels. Got "
+            f"{type(classes).__name__} of shape {np.shape(classes)}."
+        )
+    at = np.flatnonzero(_are_missing(array))
+    if at.size:
+        raise ValueError(f"{name} must not be missing, entry {at[0]} is {array[at[0]]}.")
+    try:
+        return np.unique(array)
+    except TypeError as error:
+        raise ValueError(f"{name} must be of one kind that can be sorted: {error}.") from error
+
+
+def _are_missing(y: np.ndarray) -> np.ndarray:
+    """Return which entries are None, NaN, NaT, pandas' NA or infinite."""
+    if y.dtype == object:
+        infinite = (np.inf, -np.inf)
+        return np.array(
+            [is_missing(one) or (isinstance(one, float) and one in infinite) for one in y.tolist()],
+            bool,
+        )
+    return ~np.isfinite(y) if y.dtype.kind in "fcmM" else np.zeros(len(y), bool)
+
+
+def _dense_indicator(y: np.ndarray, name: str) -> Targets:
+    if y.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: a 2-D y must be a binary indicator. Got dtype {y.dtype}.")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError(f"{name}: Input y contains NaN or infinity.")
+    wrong = (y != 0) & (y != 1)
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        raise ValueError(_not_binary(name, i, j, y[i, j]))
+    indicator = sp.csc_array(y != 0)
+    return _from_csc(indicator, "dense", y.dtype, None)
+
+
+def _sparse_indicator(y: Any, name: str) -> Targets:
+    kind = y.dtype.kind
+    if kind not in "biuf":
+        raise ValueError(f"{name}: a sparse y must be a binary indicator. Got dtype {y.dtype}.")
+    container = sp.csr_matrix if isinstance(y, sp.spmatrix) else sp.csr_array
+    dtype = y.dtype
+    # Sums are taken in a wide dtype: a duplicated int8 or bool entry must not wrap to 0 or 1.
+    csc = sp.csc_array(y.astype(np.float64 if kind == "f" else np.int64))
+    # A new one knows nothing of the order that `y` may claim.
+    csc = sp.csc_array((csc.data, csc.indices, csc.indptr), shape=csc.shape)
+    csc.sum_duplicates()
+    wrong = np.flatnonzero((csc.data != 0) & (csc.data != 1))
+    if wrong.size:
+        at = wrong[0]
+        j = np.searchsorted(csc.indptr, at, side="right") - 1
+        raise ValueError(_not_binary(name, csc.indices[at], j, csc.data[at]))
+    csc.eliminate_zeros()
+    csc.sort_indices()
+    return _from_csc(csc, "sparse", dtype, container)
+
+
+def _not_binary(name: str, row: int, column: int, value: Any) -> str:
+    return (
+        f"{name}: y must be a binary indicator of 0 and 1 (Unknown label type: other values); "
+        f"row {row}, column {column} holds {value} (duplicate entries are summed)."
+    )
+
+
+def _from_csc(csc: Any, kind: str, dtype: np.dtype, container: type | None) -> Targets:
+    return Targets(
+        csc.indptr.astype(np.int64),
+        csc.indices.astype(np.int32),
+        np.arange(csc.shape[1]),
+        kind,
+        dtype,
+        container,
+    )
+
+
+def check_classes(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
+    """Check the true classes of a score, after a 1-D fit, and return them as an array (n,).
+
+    Raises
+    ------
+    ValueError
+        For another shape, NaN, or values of another kind than ``classes_`` has: numbers where it
+        has texts, texts where it has numbers. Classes that it lacks will do.
+    """
+    name, known = type(estimator).__name__, estimator.classes_
+    if y is None:
+        raise ValueError(f"{name}: y is None, one class for each row of X was expected.")
+    if sp.issparse(y):
+        raise ValueError(f"{name}: y was 1-D in fit. Got a sparse matrix of shape {y.shape}.")
+    y = _as_array(y, name)
+    if y.ndim == 2 and y.shape[1] != 1:
+        raise ValueError(f"{name}: y was 1-D in fit. Got an array of shape {y.shape}.")
+    y = check_class_array(y, f"{name}: y")
+    if len(y) != n_samples:
+        raise ValueError(f"{name}: y has {len(y)} rows and X has {n_samples}.")
+    texts = known.dtype.kind in "US" or all(isinstance(c, str) for c in known[:1].tolist())
+    came_texts = y.dtype.kind in "US" or all(isinstance(c, str) for c in y.tolist())
+    numbers = known.dtype.kind in "biuf"
+    if (texts and not came_texts) or (numbers and y.dtype.kind not in "biuf"):
+        raise ValueError(
+            f"{name}: y holds {y.tolist()[0]!r} (dtype {y.dtype}), which is not of the kind of "
+            f"classes_ (dtype {known.dtype})."
+        )
+    return y
+
+
+def check_indicator(estimator: Any, y: Any, n_samples: int, n_labels: int) -> sp.csr_array:
+    """Check the true labels of a score, after an indicator fit, and return them as a CSR.
+
+    Raises
+    ------
+    ValueError
+        For another shape, or values other than 0 and 1.
+    """
+    name = type(estimator).__name__
+    if y is None:
+        raise ValueError(f"{name}: y is None, an indicator of shape (n, n_labels) was expected.")
+    refuse_other_columns(y, estimator.classes_, name)
+    check_sparse(y, "y", name)
+    if not sp.issparse(y):
+        y = _as_array(y, name)
+    if y.ndim != 2 or y.shape != (n_samples, n_labels):
+        raise ValueError(
+            f"{name}: y has shape {y.shape}, an indicator of shape ({n_samples}, {n_labels}) was "
+            "expected: a row for each row of X, a column for each label of fit."
+        )
+    found = _sparse_indicator(y, name) if sp.issparse(y) else _dense_indicator(y, name)
+    indptr, labels = found.by_instance(n_samples)
+    ones = np.ones(len(labels), np.int8)
+    return sp.csr_array((ones, labels, indptr), shape=(n_samples, n_labels))
+
+
+def require_labels(estimator: Any, targets: Targets, rows: np.ndarray, least: int = 2) -> None:
+    """Raise ValueError unless y has two labels, or `least`, and some row has one.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Named in messages.
+    targets : Targets
+        Checked targets.
+    rows : ndarray of int
+        Rows of X that have a label and take part; one may come several times.
+    least : int, default=2
+        How many labels the estimator needs.
+    """
+    name = type(estimator).__name__
+    if len(targets.classes) < least:
+        raise ValueError(f"{name}: y needs at least two label columns. Got 1.")
+    if not len(rows):
+        raise ValueError(f"{name}: no row of y has a label.")
+
+
+def check_weights(estimator: Any, sample_weight: Any, n_samples: int) -> np.ndarray | None:
+    """Check `sample_weight` and return it as float64, or None.
+
+    Raises
+    ------
+    ValueError
+        For negative weights, NaN, a wrong length, or weights that are all zero.
+    """
+    if sample_weight is None:
+        return None
+    name = f"{type(estimator).__name__}: sample_weight"
+    weight = check_numbers(sample_weight, name, n_samples, "row of X")
+    if (weight < 0).any():
+        at = int(np.argmin(weight))
+        raise ValueError(f"{name} must not be negative, row {at} holds {weight[at]}.")
+    if not weight.any():
+        raise ValueError(
+            f"{type(estimator).__name__}: all entries of sample_weight are zero, no row is left."
+        )
+    return weight

@@ -1,0 +1,142 @@
+"""Rows of a CSR matrix, as the Newton kernels read them: ``X = (indptr, indices, data)``.
+
+``dense_rows`` has the same functions for a dense matrix.
+"""
+
+import numpy as np
+
+from sklearn_xc._compile.emitters.int16_lanes import prefetch
+from sklearn_xc._compile.jit import inlined
+
+#: Rows whose beginning is fetched ahead, where their order is not that of X.
+ROWS_AHEAD = 8
+#: Of a row that comes up soon so many cache lines are fetched, 16 non-zeros each; the processor
+#: follows longer ones by itself.
+_LINES = 2
+_ONE = np.uint64(1)
+
+
+def make_copy(n, room, dtype):
+    """Return room for a compact copy of at most n rows with `room` non-zeros."""
+    return np.empty(n + 1, np.int64), np.empty(room, np.int32), np.empty(room, dtype)
+
+
+@inlined
+def prefetch_row(X, i):
+    """Ask for the beginning of row i."""
+    indptr, indices, data = X
+    start = np.uint64(indptr[i])
+    for line in range(_LINES):
+        prefetch(indices, start + np.uint64(16 * line))
+        prefetch(data, start + np.uint64(16 * line))
+
+
+@inlined
+def row_dot(X, i, vector):
+    """Return ``x_i . vector``, summed in the type of X."""
+    indptr, indices, data = X
+    total = data.dtype.type(0)
+    for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+        total += data[t] * vector[np.uint32(indices[t])]
+    return total
+
+
+@inlined
+def row_dot_pair(X, i, one, two):
+    """Return ``x_i . one`` and ``x_i . two``: both vectors are waited for at the same time."""
+    indptr, indices, data = X
+    first, second = data.dtype.type(0), data.dtype.type(0)
+    for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+        j, x = np.uint32(indices[t]), data[t]
+        first += x * one[j]
+        second += x * two[j]
+    return first, second
+
+
+@inlined
+def row_dot_double(X, i, vector):
+    """Return ``x_i . vector``, summed in float64."""
+    indptr, indices, data = X
+    total = np.float64(0.0)
+    for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+        total += np.float64(data[t]) * np.float64(vector[np.uint32(indices[t])])
+    return total
+
+
+@inlined
+def add_row(X, i, scale, out):
+    """Add ``scale * x_i`` to `out`."""
+    indptr, indices, data = X
+    for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+        out[np.uint32(indices[t])] += scale * data[t]
+
+
+@inlined
+def add_row_pair(X, i, scale_one, one, scale_two, two):
+    """Add multiples of x_i to two vectors that do not overlap."""
+    indptr, indices, data = X
+    for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+        j, x = np.uint32(indices[t]), data[t]
+        one[j] += scale_one * x
+        two[j] += scale_two * x
+
+
+@inlined
+def add_row_and_squares(X, i, scale, weight, out, squares):
+    """Add ``scale * x_i`` to `out` and ``weight * x_i**2`` to `squares`, both float64."""
+    indptr, indices, data = X
+    for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+        j = np.uint32(indices[t])
+        value = np.float64(data[t])
+        out[j] += scale * value
+        squares[j] += weight * value * value
+
+
+@inlined
+def is_compactable(X, rows, room):
+    """Tell whether the non-zeros of `rows` are at most `room`."""
+    indptr = X[0]
+    total = np.int64(0)
+    for r in range(rows.shape[0]):
+        i = np.uint32(rows[r])
+        total += indptr[i + _ONE] - indptr[i]
+    return total <= room
+
+
+@inlined
+def compact(X, rows, position, touched, out):
+    """Copy `rows`, number their features from 0 in the order met, and return how many there are.
+
+    Parameters
+    ----------
+    X, out : tuple of ndarray
+        CSR rows; `out` has room for the copy and is overwritten.
+    rows : ndarray of int32
+        The rows to copy.
+    position : ndarray of int32 of shape (d,)
+        All -1; on return the new number of each touched feature.
+    touched : ndarray of int32 of shape (d + 1,)
+        On return its head lists the touched features by their new number.
+    """
+    indptr, indices, data = X
+    out_indptr, out_indices, out_data = out
+    n_local = np.uint32(0)
+    end = np.uint64(0)
+    out_indptr[0] = 0
+    for r in range(rows.shape[0]):
+        prefetch_row(X, np.uint32(rows[min(r + ROWS_AHEAD, rows.shape[0] - 1)]))
+        i = np.uint32(rows[r])
+        for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+            j = np.uint32(indices[t])
+            # No branch on what is new: no processor can foresee it, and a wrong guess costs more.
+            p = position[j]
+            is_new = np.uint32(p < 0)
+            p = np.int32(n_local) if p < 0 else p
+            position[j] = p
+            touched[n_local] = np.int32(j)
+            n_local += is_new
+            out_indices[end] = p
+            out_data[end] = data[t]
+            end += _ONE
+        out_indptr[r + 1] = end
+    return np.int64(n_local)

@@ -1,0 +1,52 @@
+"""Positives of an instance, masked out of the negatives that it is set against."""
+
+import numpy as np
+
+from sklearn_xc._compile.jit import inlined, kernel
+
+
+@inlined
+def is_positive(label, positives, first, last):
+    """Tell whether a label is one of ``positives[first:last]``, a few that need not be sorted."""
+    found = False
+    for t in range(first, last):
+        found |= positives[t] == label
+    return found
+
+
+@inlined
+def hide_positives(scores, positives, first, last):
+    """Set the scores, (n_labels,), of ``positives[first:last]`` to -inf."""
+    for t in range(first, last):
+        scores[positives[t]] = -np.inf
+
+
+@kernel
+def drop_positives(candidates, rows, indptr, labels, out):
+    """Write the leading candidates of some instances that are not positives of theirs.
+
+    Parameters
+    ----------
+    candidates : ndarray of int32 of shape (m, n_candidates)
+        Best first; -1 is none.
+    rows : ndarray of int64 of shape (m,)
+        The instances.
+    indptr, labels : ndarray of int64 and int32
+        The positives of all instances, CSR; ascending in each row.
+    out : ndarray of int32 of shape (n, n_kept)
+        Its rows `rows` are overwritten; the rest of each is -1.
+    """
+    n_kept = out.shape[1]
+    for r in range(rows.shape[0]):
+        i, kept = rows[r], 0
+        own = labels[indptr[i] : indptr[i + 1]]
+        for c in range(candidates.shape[1]):
+            label = candidates[r, c]
+            if kept == n_kept:
+                break
+            at = np.searchsorted(own, label)
+            if label >= 0 and (at == own.shape[0] or own[at] != label):
+                out[i, kept] = label
+                kept += 1
+        for c in range(kept, n_kept):
+            out[i, c] = -1

@@ -1,0 +1,101 @@
+"""Features made by a vectorizer, and how to make them again without held-out rows.
+
+A vectorizer fitted to all rows knows every word of the held-out ones, unlike words of new texts.
+Within ``made_from``, fits of clones for thresholds, probabilities or stacks therefore fit the
+vectorizer to their own rows, too.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+from sklearn_xc._input.sklearn_private import safe_indexing
+from sklearn_xc._labels.features import LabelFeatures
+from sklearn_xc._labels.out_of_fold import as_rows
+
+
+class MadeFeatures(NamedTuple):
+    """Features, their source, and the vectorizer.
+
+    Attributes
+    ----------
+    features : object of n rows
+    source : object of n rows
+        The input of the vectorizer, such as texts.
+    vectorizer : transformer
+        Cloned.
+    """
+
+    features: Any
+    source: Any
+    vectorizer: Any
+
+    def refitted(self, rows: np.ndarray) -> "Refitted | None":
+        """Return the vectorizer fitted to some rows; None if it cannot be, as without words."""
+        fitted, source = clone(self.vectorizer), safe_indexing(as_rows(self.source), rows)
+        try:
+            features = fit_transform(fitted, source)
+        except ValueError:
+            return None
+        return Refitted(MadeFeatures(features, source, self.vectorizer), fitted, self.source)
+
+
+class Refitted(NamedTuple):
+    """A vectorizer fitted to some of the rows: their features, itself, and the source of all."""
+
+    made: MadeFeatures
+    vectorizer: Any
+    source: Any
+
+    def of(self, rows: np.ndarray) -> Any:
+        """Return the features of other rows."""
+        return self.vectorizer.transform(safe_indexing(as_rows(self.source), rows))
+
+
+def fit_transform(vectorizer: Any, source: Any) -> Any:
+    """Return ``fit_transform(source)``, which a frozen vectorizer lacks."""
+    if hasattr(vectorizer, "fit_transform"):
+        return vectorizer.fit_transform(source)
+    return vectorizer.fit(source, None).transform(source)
+
+
+_MADE: ContextVar[MadeFeatures | None] = ContextVar("made features", default=None)
+
+
+@contextmanager
+def made_from(made: MadeFeatures | None) -> Iterator[None]:
+    """Let fits to these very features refit the vectorizer, inside the ``with``."""
+    token = _MADE.set(made)
+    try:
+        yield
+    finally:
+        _MADE.reset(token)
+
+
+def made_features(X: Any) -> MadeFeatures | None:
+    """Return the source of X, if X are the features given to ``made_from``."""
+    made = _MADE.get()
+    return made if made is not None and made.features is X else None
+
+
+def is_bound_to_columns(classifier: Any, features: Any) -> bool:
+    """Return whether some parameter refers to each column, so that the vocabulary must stay."""
+    n_columns = np.shape(features)[1] if len(np.shape(features)) == 2 else None
+    return any(
+        _is_of_columns(value, n_columns) for value in classifier.get_params(deep=True).values()
+    )
+
+
+def _is_of_columns(value: Any, n_columns: int | None) -> bool:
+    if isinstance(value, FrozenEstimator):
+        return True
+    if isinstance(value, LabelFeatures):
+        return hasattr(value.features, "shape")
+    if isinstance(value, tuple | list):
+        return any(_is_of_columns(one, n_columns) for one in value)
+    return n_columns in (getattr(value, "shape", None) or ())

@@ -1,0 +1,1 @@
+"""Names of labels, and which of them an answer may hold."""

@@ -1,0 +1,189 @@
+"""Which features made a score."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sklearn_xc._input.arguments import refuse_disguised
+from sklearn_xc._input.data import CsrRows
+
+#: Scores of all labels for so many entries at most are computed together.
+_PIECE = 2**24
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """A score as a sum over features.
+
+    Attributes
+    ----------
+    label : object
+        The label explained.
+    score : float
+        ``intercept``, all ``contributions`` and ``other`` together.
+    intercept : float
+        The part that no feature explains.
+    features : ndarray of shape (m,)
+        Names, or column numbers where no names are known, largest contribution first.
+    values : ndarray of float of shape (m,)
+        Of the features in the instance.
+    weights : ndarray of float of shape (m,) or None
+        Of the label for them. None where the score is no weighted sum of features.
+    contributions : ndarray of float of shape (m,)
+        Value times weight; without weights, how much the score falls if the feature is left out.
+    other : float
+        What the features that are not listed add; without weights also what features add together,
+        beyond each for itself.
+    n_other : int
+        How many features with a contribution are not listed.
+    probability : float or None
+        That of the label, where the classifier is calibrated. It is no sum over features: among
+        other things it depends on the scores of other labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc import OvALinearXC
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+    >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+    >>> clf = OvALinearXC(label_names=["soup", "bread"]).fit(X, Y)
+    >>> found = clf.explain([[1.0, 1.0]], "soup", feature_names=["stock", "flour"])
+    >>> found
+    soup: score +0.206
+      +0.654  stock
+      -0.414  flour
+      -0.034  (intercept)
+    >>> found.features.tolist(), found.weights.round(2)
+    (['stock', 'flour'], array([ 0.65, -0.41]))
+    """
+
+    label: Any
+    score: float
+    intercept: float
+    features: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray | None
+    contributions: np.ndarray
+    other: float
+    n_other: int
+    probability: float | None = None
+
+    def __str__(self) -> str:
+        lines = [self._title()]
+        lines += [f"  {number:+.3f}  {name}" for name, number in self._rows()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _title(self) -> str:
+        title = f"{self.label}: score {self.score:+.3f}"
+        return title if self.probability is None else f"{title}, probability {self.probability:.3f}"
+
+    def _rows(self) -> list[tuple[Any, float]]:
+        rows = list(zip(self.features.tolist(), self.contributions.tolist(), strict=True))
+        if self.n_other:
+            rows.append((f"({self.n_other} other feature{'s' * (self.n_other > 1)})", self.other))
+        elif self.weights is None and self.other:
+            rows.append(("(features together)", self.other))
+        return [*rows, ("(intercept)", self.intercept)]
+
+
+def of_weights(
+    score: Callable[[sp.csr_array], np.ndarray], instance: CsrRows, weights: np.ndarray, label: Any,
+    names: np.ndarray, n_features: int | None,
+) -> Explanation:  # fmt: skip
+    """Return the explanation of a score that is a weighted sum of features.
+
+    Parameters
+    ----------
+    score : callable
+        Returns the scores (m,) of the label for m instances, a CSR.
+    instance : CsrRows of shape (1, d)
+        Without zeros.
+    weights : ndarray of float of shape (nnz,)
+        Of its features.
+    label : object
+    names : ndarray of shape (d,)
+        Of all features.
+    n_features : int or None
+        How many to list.
+    """
+    contributions = instance.data * weights
+    order = np.argsort(-np.abs(contributions), kind="stable")
+    order = order[contributions[order] != 0]
+    listed, others = order[:n_features], order[n_features:] if n_features else order[:0]
+    whole = sp.csr_array((instance.data, instance.indices, instance.indptr), shape=instance.shape)
+    found = float(score(whole)[0])
+    return Explanation(
+        label, found, found - float(contributions.sum(dtype=np.float64)),
+        names[instance.indices[listed]], instance.data[listed], weights[listed],
+        contributions[listed], float(contributions[others].sum()), len(others),
+    )  # fmt: skip
+
+
+def by_omission(
+    score: Callable[[sp.csr_array], np.ndarray], instance: CsrRows, n_labels: int, label: Any,
+    names: np.ndarray, n_features: int | None,
+) -> Explanation:  # fmt: skip
+    """Return what each feature adds to a score: how much lower it is without that feature.
+
+    Parameters
+    ----------
+    score, instance, label, names, n_features
+        As in ``of_weights``.
+    n_labels : int
+        Labels that `score` looks at.
+    """
+    m, d = len(instance.data), instance.shape[1]
+    indptr = np.concatenate(([0], m + np.arange(m + 1) * max(m - 1, 0), [m + m * max(m - 1, 0)]))
+    kept = ~np.eye(m, dtype=bool)  # row j lacks feature j
+    columns = np.concatenate([instance.indices, np.tile(instance.indices, (m, 1))[kept]])
+    data = np.concatenate([instance.data, np.tile(instance.data, (m, 1))[kept]])
+    rows = sp.csr_array((data, columns, indptr), shape=(m + 2, d))  # the last one has none
+    step = max(1, _PIECE // max(1, n_labels))
+    scores = np.concatenate([score(rows[at : at + step]) for at in range(0, m + 2, step)])
+    scores = scores.astype(np.float64)
+    contributions = scores[0] - scores[1:-1]
+    order = np.argsort(-np.abs(contributions), kind="stable")
+    order = order[contributions[order] != 0]
+    listed = order[:n_features]
+    others = scores[0] - scores[-1] - contributions[listed].sum()
+    return Explanation(
+        label, float(scores[0]), float(scores[-1]), names[instance.indices[listed]],
+        instance.data[listed], None, contributions[listed], float(others),
+        len(order) - len(listed),
+    )  # fmt: skip
+
+
+def as_row(x: Any, who: str) -> Any:
+    """Return one instance in two dimensions; anything else as it is."""
+    if sp.issparse(x) and x.ndim == 1:  # a row of a sparse array
+        return x.reshape(1, -1)
+    try:
+        is_flat = not sp.issparse(x) and np.ndim(x) == 1
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{who}: x must be one instance of numbers.") from error
+    if not is_flat:
+        return x
+    refuse_disguised(x, f"{who}: x")
+    return np.asarray(x).reshape(1, -1)
+
+
+def check_names(feature_names: Any, n_features: int, name: str) -> np.ndarray:
+    """Return names of features as an array of texts or integers."""
+    refuse_disguised(feature_names, name)
+    try:
+        names = np.asarray(feature_names)
+    except ValueError as error:
+        raise ValueError(f"{name} must be {n_features} texts.") from error
+    if names.shape != (n_features,):
+        raise ValueError(f"{name} has shape {names.shape}, expected ({n_features},).")
+    texts = names.dtype.kind in "UTiu" or (
+        names.dtype == object and all(isinstance(one, str) for one in names)
+    )
+    if not texts:
+        raise ValueError(f"{name} must be texts. Got {names.tolist()[0]!r} (dtype {names.dtype}).")
+    return names

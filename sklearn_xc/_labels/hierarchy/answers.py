@@ -1,0 +1,162 @@
+"""Indicators and rankings with ancestors, and without.
+
+``ancestors`` is the matrix of :class:`LabelHierarchy`, canonical.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sklearn_xc._input.arguments import as_native, refuse_disguised
+from sklearn_xc._input.sparse import check_sparse
+from sklearn_xc._parallel.row_ranges import cut_rows
+
+#: Pairs of an entry and a node above it that are made at a time; sorting takes 60 bytes each.
+_PAIRS = 1 << 20
+
+
+def read_indicator(Y: Any, n_nodes: int, name: str) -> sp.csr_array:
+    """Return an indicator of 0 and 1 as a canonical CSR of bool with a column for each node."""
+    csr = _read(Y, n_nodes, "biuf", name)
+    wrong = np.flatnonzero((csr.data != 0) & (csr.data != 1))
+    if wrong.size:
+        raise ValueError(f"{name} must be an indicator of 0 and 1. Got {csr.data[wrong[0]]}.")
+    csr.eliminate_zeros()
+    return csr.astype(bool)
+
+
+def read_scores(scores: Any, n_nodes: int, name: str) -> sp.csr_array:
+    """Return sparse scores as a canonical CSR with a column for each node; zeros stay stored."""
+    if not sp.issparse(scores):
+        raise TypeError(
+            f"{name} must be a sparse matrix, as decision_function returns after a sparse fit. Got "
+            f"{type(scores).__name__}. For rankings, use consistent_topk."
+        )
+    csr = _read(scores, n_nodes, "iuf", name)
+    if np.isnan(csr.data).any():
+        raise ValueError(f"{name} must not hold NaN.")
+    return csr
+
+
+def _read(matrix: Any, n_nodes: int, kinds: str, name: str) -> sp.csr_array:
+    check_sparse(matrix, name)
+    refuse_disguised(matrix, name)
+    if not sp.issparse(matrix):
+        matrix = as_native(matrix)
+    if matrix.ndim != 2 or matrix.shape[1] > n_nodes:
+        raise ValueError(
+            f"{name} must be a matrix with at most {n_nodes} columns, one for each node of the "
+            f"hierarchy. Got shape {matrix.shape}."
+        )
+    if matrix.dtype.kind not in kinds:
+        raise ValueError(f"{name} must be an indicator or scores. Got dtype {matrix.dtype}.")
+    if matrix.dtype.kind != "f":
+        matrix = matrix.astype(np.int64)  # in which repeated entries add up
+    csr = sp.csr_array(matrix)
+    # A new matrix, without flags that the given one may carry about the order of its indices.
+    parts = (csr.data, csr.indices, csr.indptr)
+    csr = sp.csr_array(parts, shape=(matrix.shape[0], n_nodes), copy=True)
+    csr.sum_duplicates()
+    return csr
+
+
+def with_ancestors(Y: sp.csr_array, ancestors: sp.csr_array) -> sp.csr_array:
+    """Return an indicator (bool, canonical) with the ancestors of each row's nodes added."""
+    added = sp.csr_array(Y @ ancestors + Y)
+    added.sort_indices()
+    return added
+
+
+def deepest(Y: sp.csr_array, ancestors: sp.csr_array) -> sp.csr_array:
+    """Return an indicator without the nodes above another node of their row."""
+    above = Y.multiply(Y @ ancestors)
+    kept = sp.csr_array(Y.astype(np.int8) - above.astype(np.int8))
+    kept.eliminate_zeros()
+    kept.sort_indices()
+    return kept.astype(bool)
+
+
+def consistent(scores: sp.csr_array, ancestors: sp.csr_array) -> sp.csr_array:
+    """Return scores in which each node scores as high as any node below it.
+
+    Parameters
+    ----------
+    scores : csr_array of float of shape (n, n_nodes)
+        Canonical; entries that are not stored are not scored.
+    ancestors : csr_array of bool of shape (n_nodes, n_nodes)
+
+    Returns
+    -------
+    csr_array of float of shape (n, n_nodes)
+        Canonical: each scored node and its ancestors.
+    """
+    n, n_nodes = scores.shape
+    counts = np.diff(ancestors.indptr).astype(np.int64)
+    n_pairs = np.concatenate([[0], np.cumsum(1 + counts[scores.indices])])[scores.indptr]
+    parts = [(np.empty(0, np.int64), scores.data[:0])]
+    for first, last in cut_rows(n_pairs, _PAIRS):
+        piece = slice(scores.indptr[first], scores.indptr[last])
+        nodes, values = scores.indices[piece].astype(np.int64), scores.data[piece]
+        rows = np.repeat(np.arange(first, last), np.diff(scores.indptr[first : last + 1]))
+        n_above = counts[nodes]
+        entry = np.repeat(np.arange(len(nodes)), n_above)
+        place = np.arange(len(entry)) - np.repeat(np.cumsum(n_above) - n_above, n_above)
+        above = ancestors.indices[ancestors.indptr[nodes[entry]] + place]
+        keys = np.concatenate([rows * n_nodes + nodes, rows[entry] * n_nodes + above])
+        order = np.argsort(keys, kind="stable")
+        keys, values = keys[order], np.concatenate([values, values[entry]])[order]
+        starts = np.flatnonzero(np.diff(keys, prepend=-1))
+        if len(starts):
+            parts.append((keys[starts], np.maximum.reduceat(values, starts)))
+    keys, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    rows, nodes = np.divmod(keys, n_nodes)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+    return sp.csr_array((values, nodes, indptr), shape=(n, n_nodes))
+
+
+def ranked(scores: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k best nodes of each row of a canonical CSR and their scores.
+
+    Padded with -1 and -inf; ties go to the smaller node.
+    """
+    n = scores.shape[0]
+    rows = np.repeat(np.arange(n), np.diff(scores.indptr))
+    order = np.lexsort((-scores.data, rows))  # stable: columns rise within a row
+    rank = np.arange(len(rows)) - scores.indptr[rows]
+    best = rank < k
+    labels, found = np.full((n, k), -1), np.full((n, k), -np.inf, scores.dtype)
+    labels[rows[best], rank[best]] = scores.indices[order][best]
+    found[rows[best], rank[best]] = scores.data[order][best]
+    return labels, found
+
+
+def read_ranking(labels: Any, scores: Any, n_nodes: int, who: str) -> sp.csr_array:
+    """Return a ranking as sparse scores; of a node that comes twice in a row, the larger score."""
+    expected = f"{who}: labels and scores must be two arrays of shape (n, k), as topk returns them"
+    for name, value in (("labels", labels), ("scores", scores)):
+        refuse_disguised(value, f"{who}: {name}")
+        if sp.issparse(value):
+            raise TypeError(f"{expected}. Got a sparse matrix: use consistent_scores.")
+    labels, scores = as_native(labels), as_native(scores)
+    if labels.ndim != 2 or labels.shape != scores.shape:
+        raise ValueError(f"{expected}. Got shapes {labels.shape} and {scores.shape}.")
+    if labels.dtype.kind not in "iu" or scores.dtype.kind not in "iuf":
+        raise ValueError(f"{expected}. Got dtypes {labels.dtype} and {scores.dtype}.")
+    outside = (labels < -1) | (labels >= n_nodes)
+    if outside.any():
+        raise ValueError(
+            f"{who}: labels must be positions of the {n_nodes} nodes, or -1. Got "
+            f"{labels[outside][0]}."
+        )
+    there = labels >= 0
+    scores = scores if scores.dtype.kind == "f" else scores.astype(np.float64)
+    if np.isnan(scores[there]).any():
+        raise ValueError(f"{who}: scores must not hold NaN.")
+    rows = np.nonzero(there)[0]
+    order = np.lexsort((-scores[there], labels[there], rows))
+    rows, nodes, values = rows[order], labels[there][order].astype(np.int64), scores[there][order]
+    new = np.ones(len(rows), bool)
+    new[1:] = (rows[1:] != rows[:-1]) | (nodes[1:] != nodes[:-1])
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[new], minlength=len(labels)))])
+    return sp.csr_array((values[new], nodes[new], indptr), shape=(len(labels), n_nodes))

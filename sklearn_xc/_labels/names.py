@@ -1,0 +1,206 @@
+"""Names of labels: of the columns of an indicator, where these have any; and where one stands."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc._input.arguments import refuse_disguised
+from sklearn_xc._input.containers import frame_columns
+from sklearn_xc._labels.near_names import did_you_mean
+
+
+def column_names(y: Any) -> list | None:
+    """Return the names of a data frame's columns, None where these are numbers or there are none.
+
+    Parameters
+    ----------
+    y : object
+        Anything; a data frame of pandas or polars or an Arrow table has names.
+
+    Raises
+    ------
+    TypeError
+        For names of which some are texts and some are not.
+    """
+    names = frame_columns(y)
+    are_texts = [isinstance(name, str) for name in names or ()]
+    if names is None or not any(are_texts):
+        return None
+    if not all(are_texts):
+        odd = names[are_texts.index(False)]
+        raise TypeError(
+            f"y must have columns whose names are all texts, or none. Got {odd!r} among them: "
+            "y.columns = y.columns.astype(str) makes texts of all."
+        )
+    return names
+
+
+def names_of_columns(
+    n_labels: int, label_names: Any, columns: list | None, classes: Any, who: str
+) -> np.ndarray:
+    """Return the names of the labels of an indicator, or their numbers where nothing names them.
+
+    Parameters
+    ----------
+    n_labels : int
+        Columns of the indicator.
+    label_names : array-like of shape (n_labels,) or None
+        The parameter of the estimator.
+    columns : list of str or None
+        Those of a data frame.
+    classes : array-like of shape (n_labels,) or None
+        The argument of ``partial_fit``: names, or the numbers of the columns.
+    who : str
+        The estimator, for messages.
+
+    Returns
+    -------
+    ndarray of shape (n_labels,)
+        Objects where these are texts, which would all take as much room as the longest otherwise.
+
+    Raises
+    ------
+    ValueError
+        For another number of names, equal ones, ones that are missing or of different kinds, and
+        where two of the three sources differ.
+    """
+    numbers = np.arange(n_labels)
+    if classes is not None and np.array_equal(classes, numbers):
+        classes = None
+    sources = {
+        "label_names": label_names, "the columns of y": columns, "classes": classes,
+    }  # fmt: skip
+    given = {
+        source: check_label_names(names, n_labels, f"{who}: {source}")
+        for source, names in sources.items()
+        if names is not None
+    }
+    found, *others = given.items() or [("", numbers)]
+    for source, names in others:
+        differ = np.flatnonzero(names != found[1])
+        if differ.size:
+            at = differ[0]
+            raise ValueError(
+                f"{who}: {source} must be the same as {found[0]}. Got {names[at]!r} for label "
+                f"{at}, which is {found[1][at]!r}."
+            )
+    return found[1]
+
+
+def check_label_names(names: Any, n_labels: int | None, name: str) -> np.ndarray:
+    """Return names of labels as an array of objects (texts) or of integers.
+
+    Raises
+    ------
+    ValueError
+        For another number of names, or names that are equal, missing or of different kinds.
+    TypeError
+        For a masked array, and what is no sequence.
+    """
+    refuse_disguised(names, name)
+    wanted = f"{name} must be {'a name' if n_labels is None else f'{n_labels} names'}, texts or "
+    wanted += "integers, one for each label"
+    if isinstance(names, str | bytes) or not hasattr(names, "__iter__"):
+        raise TypeError(f"{wanted}. Got {names!r}.")
+    values = list(names.tolist() if hasattr(names, "tolist") else names)
+    if n_labels is not None and len(values) != n_labels:
+        raise ValueError(f"{wanted}. Got {len(values)}.")
+    kind = str if values and isinstance(values[0], str) else int
+    for at, value in enumerate(values):
+        if not isinstance(value, kind if kind is str else (int, np.integer)) or value is True:
+            raise ValueError(f"{wanted}. Got {value!r} for label {at}.")
+    if len(set(values)) < len(values):
+        twice = Counter(values).most_common(1)[0][0]
+        raise ValueError(f"{name} must be distinct. Got {twice!r} more than once.")
+    return as_name_array(values)
+
+
+def as_name_array(names: list) -> np.ndarray:
+    """Return names as objects (texts, of which each takes its own room) or as integers."""
+    if names and not isinstance(names[0], str):
+        return np.array(names, np.int64)
+    array = np.empty(len(names), object)
+    array[:] = names
+    return array
+
+
+def refuse_other_columns(y: Any, known: np.ndarray, who: str) -> None:
+    """Raise ValueError for a data frame whose columns are named otherwise than in fit."""
+    columns = column_names(y)
+    if columns is None or columns == known.tolist() or known.dtype.kind in "iu":
+        return
+    if len(columns) != len(known):
+        return  # the number of columns has a message of its own
+    if set(columns) == set(known.tolist()):
+        raise ValueError(
+            f"{who}: y has the label columns of fit in another order. Expected "
+            f"{known[:3].tolist()} first: y[list(clf.classes_)] has them. Got {columns[:3]}."
+        )
+    odd = next(name for name in columns if name not in set(known.tolist()))
+    raise ValueError(f"{who}: y has a label column {odd!r}, which was not there in fit.")
+
+
+def place_of(label: Any, classes: np.ndarray, who: str) -> int:
+    """Return the position of one label in ``classes_``.
+
+    Parameters
+    ----------
+    label : object
+        What a user wrote.
+    classes : ndarray of shape (n_labels,)
+        Distinct.
+    who : str
+        For messages.
+
+    Raises
+    ------
+    ValueError
+        If it is none of them; the message tells the most similar name.
+    """
+    is_bool = isinstance(label, bool | np.bool_) and classes.dtype.kind != "b"
+    found = np.empty(0, np.intp)
+    if not (is_bool or np.ndim(label)):
+        found = np.flatnonzero(classes == label)
+    if len(found) != 1:
+        raise ValueError(
+            f"{who}: label must be one of the {len(classes)} in classes_, such as "
+            f"{classes[:1].tolist()[0]!r}. Got {label!r}.{did_you_mean(label, classes.tolist())}"
+        )
+    return int(found[0])
+
+
+def places_in(classes: np.ndarray, known: np.ndarray, *, are_columns: bool = False) -> np.ndarray:
+    """Return the position of each known class among others, -1 where it is none of them.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_labels,)
+        Distinct, in any order.
+    known : ndarray of shape (n_known,)
+        Likewise; of a classifier that knows some of these classes.
+    are_columns : bool, default=False
+        Whether both are the columns of an indicator, which may have names in one place only: as
+        many are the same ones.
+
+    Returns
+    -------
+    ndarray of int64 of shape (n_known,)
+    """
+    numbers = np.arange(len(known))
+    if len(known) == len(classes):
+        nameless = are_columns and any(np.array_equal(one, numbers) for one in (known, classes))
+        if nameless or np.array_equal(known, classes):
+            return numbers
+    if _kind(known) != _kind(classes):
+        return np.full(len(known), -1)
+    order = np.argsort(classes, kind="stable")
+    at = np.minimum(np.searchsorted(classes[order], known), len(classes) - 1)
+    return np.where(classes[order][at] == known, order[at], -1)
+
+
+def _kind(classes: np.ndarray) -> str:
+    """Return what classes are: texts are so as objects too."""
+    if classes.dtype == object:
+        return "U" if all(isinstance(one, str) for one in classes.tolist()) else "O"
+    return "n" if classes.dtype.kind in "iuf" else classes.dtype.kind

@@ -1,0 +1,313 @@
+"""Values of estimators as JSON and named arrays, and back.
+
+Numbers, texts, lists and None are themselves. Any other value is an object whose first key says
+what it is: {"tuple": [...]}, {"array": "coef_"}, {"object": "OvALinearXC", "state": {...}}.
+
+A class may have its own form in a folder: ``folder_state()`` returns its attributes, and the class
+method ``from_folder_state(state)`` makes an object of them.
+"""
+
+import math
+import os
+import re
+from collections import UserList
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import Bunch
+
+from sklearn_xc._state.classes import (
+    NOT_SAVED,
+    TYPES,
+    check_parameter,
+    check_state,
+    class_named,
+    name_of,
+    parameters_of,
+)
+from sklearn_xc._state.tensors import DTYPES
+from sklearn_xc.exceptions import SavedModelError
+
+_ADVICE = (
+    "A saved model holds numbers, texts, arrays, and public parts of sklearn_xc and scikit-learn, "
+    "so that to load it runs no code; joblib.dump holds anything."
+)
+#: Items of an array of objects.
+_PLAIN = bool | int | float | str | np.generic | None
+#: Characters of the path to a value.
+_LONGEST = 500
+#: Objects are at most so deep within others: `repr` goes through all of them twice at each depth.
+_DEEPEST = 10
+_DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|U\d{1,5})")
+#: Above the largest code point.
+_N_CODE_POINTS = 0x110000
+
+
+class Writer:
+    """Turns values into JSON.
+
+    Parameters
+    ----------
+    compact : bool, default=False
+        Whether one-vs-all weights are made compact.
+
+    Attributes
+    ----------
+    arrays : dict of str to ndarray
+        Arrays named in the JSON; views of the same memory have one name.
+    n_compact : int
+        Number of compact weights.
+    """
+
+    def __init__(self, *, compact: bool = False) -> None:
+        self._compact, self.n_compact = compact, 0
+        self.arrays: dict[str, np.ndarray] = {}
+        self._names: dict[tuple, tuple[str, Any]] = {}
+
+    def json_of(self, value: Any, where: str) -> Any:
+        """Return the JSON of a value; raise a TypeError for what cannot be saved."""
+        if len(where) > _LONGEST:
+            raise TypeError(f"{where[:60]} is within itself, or too deep. {_ADVICE}")
+        kind = type(value)
+        if value is None or kind in (bool, int):
+            return value
+        if isinstance(value, str):
+            return str.__str__(value)  # of a subclass, such as an enumeration, the text
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, np.generic) and np.dtype(kind) in DTYPES.values():
+            return {"scalar": value.dtype.str, "value": self.json_of(value.item(), where)}
+        if isinstance(value, np.dtype) and value.names is None:
+            return {"dtype": value.str}
+        if isinstance(value, os.PathLike):
+            return os.fspath(value)
+        if kind in (list, range, UserList) or kind.__name__ == "_RemainderColsList":
+            return self._items(value, where)
+        if kind is tuple:
+            return {"tuple": self._items(value, where)}
+        if kind is slice:
+            return {"slice": self._items((value.start, value.stop, value.step), where)}
+        if kind in (dict, Bunch) and all(type(key) is str for key in value):
+            return {kind.__name__.lower(): self._state(value, where)}
+        if kind is dict:
+            return {"pairs": [self._items(pair, where) for pair in value.items()]}
+        if isinstance(value, type) and TYPES.get(value.__name__) is value:
+            return {"type": value.__name__}
+        if sp.issparse(value) and TYPES.get(kind.__name__) is kind:
+            arrays = [value.data, value.indices, value.indptr]
+            return {
+                "sparse": kind.__name__,
+                "shape": [int(n) for n in value.shape],
+                "arrays": self._items(arrays, where),
+            }
+        if kind in (np.ndarray, np.memmap):
+            return self._array(value, where)
+        return self._object(value, where)
+
+    def _items(self, values: Any, where: str) -> list[Any]:
+        return [self.json_of(value, f"{where}.{i}") for i, value in enumerate(values)]
+
+    def _state(self, values: dict[str, Any], where: str) -> dict[str, Any]:
+        return {
+            key: self.json_of(value, f"{where}.{key}".strip(".")) for key, value in values.items()
+        }
+
+    def _array(self, value: np.ndarray, where: str) -> Any:
+        if value.dtype.hasobject and value.dtype.names is None:
+            items = value.ravel().tolist()
+            if not all(isinstance(one, _PLAIN) for one in items):
+                raise TypeError(f"{where} is an array of objects, not saved. {_ADVICE}")
+            return {"objects": self._items(items, where), "shape": list(value.shape)}
+        array = np.asarray(value, value.dtype.newbyteorder("="))
+        node: dict[str, Any] = {}
+        if array.dtype.kind == "U":
+            array = np.asarray(array, array.dtype if array.itemsize else "<U1", order="C")
+            node = {"width": array.itemsize // 4}
+            array = array[..., None].view(np.uint32)
+        elif array.flags.f_contiguous and not array.flags.c_contiguous:
+            array, node = array.T, {"transposed": True}
+        if array.dtype not in DTYPES.values():
+            raise TypeError(f"{where} is an array of {value.dtype}, not saved. {_ADVICE}")
+        # Only views of the same memory have all of these in common, while they are alive.
+        at = value.__array_interface__["data"][0] if value.size else id(value)
+        key = at, value.shape, value.strides, value.dtype.str
+        if key not in self._names:
+            name = where
+            while name in self.arrays:
+                name += "'"
+            self._names[key] = name, value
+            self.arrays[name] = np.ascontiguousarray(array) if array.ndim else array
+        return {"array": self._names[key][0], **node}
+
+    def _object(self, value: Any, where: str) -> Any:
+        if self._compact and type(value).__name__ == "LabelWeights":
+            value = value.compact()
+        self.n_compact += type(value).__name__ == "CompactLabelWeights"
+        kind, name = type(value), name_of(type(value))
+        if name is None:
+            what = value.__qualname__ if isinstance(value, type) else kind.__qualname__
+            raise TypeError(
+                f"{where or 'model'} is a {what} of {kind.__module__}, which cannot be saved. "
+                f"{_ADVICE}"
+            )
+        if hasattr(value, "folder_state"):
+            state = value.folder_state()
+        else:
+            state = value._asdict() if isinstance(value, tuple) else value.__getstate__() or {}
+        state = {key: one for key, one in state.items() if key not in NOT_SAVED}
+        made = {"object": name, "state": self._state(state, where)}
+        try:
+            check_state(kind, state)
+            for key in parameters_of(kind):
+                check_parameter(kind, key, state[key])
+        except (ValueError, TypeError) as error:
+            raise TypeError(f"{where or 'model'} cannot be saved. {error} {_ADVICE}") from error
+        return made
+
+
+class Reader:
+    """Turns JSON into values.
+
+    Parameters
+    ----------
+    arrays : dict of str to ndarray
+
+    Attributes
+    ----------
+    made : list of object
+        Objects, each after those within it.
+    """
+
+    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
+        self.made: list[Any] = []
+        self._arrays = arrays
+        self._depth = 0
+
+    def value_of(self, node: Any, where: str = "") -> Any:
+        """Return the value of a node; raise a SavedModelError if it has none."""
+        try:
+            return self._value_of(node, where)
+        except (SavedModelError, MemoryError):
+            raise
+        except Exception as error:
+            raise SavedModelError(
+                f"meta.json: the value of {where or 'the model'} makes no sense "
+                f"({type(error).__name__}: {error})."
+            ) from error
+
+    def _value_of(self, node: Any, where: str) -> Any:
+        if type(node) is list:
+            return [self.value_of(one, f"{where}.{i}") for i, one in enumerate(node)]
+        if type(node) is not dict:
+            return node
+        what, held = next(iter(node.items()))
+        match what:
+            case "float":
+                return {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[held]
+            case "scalar":
+                return _known_dtype(held).type(self.value_of(node["value"], where))
+            case "dtype":
+                return np.dtype("O") if held == "|O" else _known_dtype(held)
+            case "type":
+                return TYPES[held]
+            case "tuple":
+                return tuple(self.value_of(held, where))
+            case "slice":
+                return slice(*self.value_of(held, where))
+            case "dict":
+                return self._state(held, where)
+            case "bunch":
+                return Bunch(**self._state(held, where))
+            case "pairs":
+                return dict(self.value_of(held, where))
+            case "objects":
+                items = np.empty(len(held), object)
+                items[:] = self.value_of(held, where)
+                if not all(isinstance(one, _PLAIN) for one in items):
+                    raise ValueError("it holds values that are no numbers and no texts")
+                return items.reshape(node["shape"])
+            case "array":
+                return self._array(node)
+            case "sparse":
+                return self._sparse(node, where)
+            case "object":
+                return self._object(held, node["state"], where)
+        raise ValueError(f"there is no kind {what!r}")
+
+    def _state(self, nodes: dict[str, Any], where: str) -> dict[str, Any]:
+        return {key: self.value_of(one, f"{where}.{key}".strip(".")) for key, one in nodes.items()}
+
+    def _array(self, node: dict[str, Any]) -> np.ndarray:
+        array = self._arrays[node["array"]]
+        width = node.get("width")
+        if width is None:
+            return array.T if node.get("transposed") else array
+        if array.dtype != np.uint32 or array.shape[-1] != width or width < 1:
+            raise ValueError("it holds no texts")
+        if array.max(initial=0) >= _N_CODE_POINTS:
+            raise ValueError("it holds no code points")
+        return array.view(f"<U{width}").reshape(array.shape[:-1])
+
+    def _sparse(self, node: dict[str, Any], where: str) -> Any:
+        data, indices, indptr = self.value_of(node["arrays"], where)
+        matrix = TYPES[node["sparse"]](tuple(node["shape"]), dtype=data.dtype)
+        matrix.data, matrix.indices, matrix.indptr = data, indices, indptr
+        matrix.check_format(full_check=True)
+        matrix.indices, matrix.indptr = indices, indptr  # the check may have changed their dtypes
+        return matrix
+
+    def _object(self, name: Any, nodes: dict[str, Any], where: str) -> Any:
+        kind = class_named(name)
+        if kind is None:
+            raise SavedModelError(
+                f"meta.json: {where or 'the model'} is of the class {name!r}, which a saved model "
+                "cannot hold. The file is damaged, or of a newer version."
+            )
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise ValueError("objects are too deep within each other")
+        state = self._state(nodes, where)
+        self._depth -= 1
+        check_state(kind, state)
+        for key in parameters_of(kind):
+            check_parameter(kind, key, state[key])
+        made: Any
+        if hasattr(kind, "from_folder_state"):
+            made = kind.from_folder_state(state)  # type: ignore[attr-defined]
+        elif issubclass(kind, tuple):
+            made = kind(**state)
+        else:
+            made = object.__new__(kind)
+            getattr(made, "__setstate__", vars(made).update)(state)
+        if name in ("CsrRows", "TextRows"):
+            arrays = made.data, made.indices, made.indptr
+            sp.csr_array(arrays, shape=made.shape).check_format(full_check=True)
+        if name in ("Trees", "BoostedTrees"):
+            _check_trees(made)
+        self.made.append(made)
+        return made
+
+
+def _known_dtype(name: str) -> np.dtype:
+    """Return a dtype that arrays in a folder may have, in either byte order."""
+    if not _DTYPE.fullmatch(name):
+        raise ValueError(f"{name!r:.50} is no dtype of a saved model")
+    return np.dtype(name)
+
+
+def _check_trees(trees: Any) -> None:
+    """Raise an error unless each way through a tree ends in a leaf."""
+    n = len(trees.value)
+    nodes, fits = np.arange(n), ((trees.root >= 0) & (trees.root < n)).all()
+    inner = trees.left >= 0
+    below = [child[inner] for child in (trees.left, trees.right)]
+    fits = (
+        fits
+        and (trees.feature[inner] >= 0).all()
+        and all(((child > nodes[inner]) & (child < n)).all() for child in below)
+        # Each node is reached by one way, so that no tree is missing.
+        and (np.bincount(np.concatenate([trees.root, *below]), minlength=n) == 1).all()
+    )
+    if not fits:
+        raise ValueError("these are no trees")

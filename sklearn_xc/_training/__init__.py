@@ -1,0 +1,1 @@
+"""What decomposition, embedding and skip-gram share to train with mini-batches."""

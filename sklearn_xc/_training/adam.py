@@ -1,0 +1,192 @@
+"""Adam: steps divided by the root of the mean squared gradient, entry by entry.
+
+References
+----------
+.. [1] D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from sklearn_xc._input.data import read_only
+from sklearn_xc._parallel.team import Team
+from sklearn_xc._state.loops import restore
+from sklearn_xc._state.schema import Array, Number, declares
+from sklearn_xc._training.kernels.adam import adam_rows, adam_step
+from sklearn_xc._training.kernels.row_moves import group_entries
+from sklearn_xc._training.moving_rows import Entries
+
+#: Decay rates of the two means. Source: the paper.
+_KEPT_FIRST, _KEPT_SECOND = 0.9, 0.999
+_EPSILON = 1e-8
+
+
+def _corrections(n_steps: int) -> tuple[float, float]:
+    """Return the bias corrections of the two means, which start at 0."""
+    return 1.0 - _KEPT_FIRST**n_steps, 1.0 - _KEPT_SECOND**n_steps
+
+
+@declares(first=Array("real", ...), second=Array("real", ...), n_steps=Number("int", least=0))
+class Adam:
+    """Steps of a dense array.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : dtype
+        Of the array: float32 or float64.
+
+    Attributes
+    ----------
+    first, second : ndarray
+        Means of the gradients and of their squares, from 0 on.
+    n_steps : int
+        So far.
+
+    Notes
+    -----
+    Source: algorithm 1 of [1]_ with its settings, 0.9, 0.999 and 1e-8.
+
+    References
+    ----------
+    .. [1] D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.first, self.second = np.zeros(shape, dtype), np.zeros(shape, dtype)
+        self.n_steps = 0
+
+    def step(self, values: np.ndarray, gradient: np.ndarray, rate: float) -> None:
+        """Take a step.
+
+        Parameters
+        ----------
+        values : ndarray of float
+            The array, C-contiguous; changed in place.
+        gradient : ndarray of float
+            C-contiguous.
+        rate : float
+        """
+        self.n_steps += 1
+        by_first, by_second = _corrections(self.n_steps)
+        number = values.dtype.type
+        shares = number(1.0 - _KEPT_FIRST), number(1.0 - _KEPT_SECOND)
+        # Both sides of the paper's ratio times the root of the correction of the squares.
+        step, epsilon = rate * by_second**0.5 / by_first, _EPSILON * by_second**0.5
+        arrays = (array.reshape(-1) for array in (values, self.first, self.second))
+        gradient = read_only(gradient.reshape(-1))
+        adam_step(*arrays, gradient, shares, number(step), number(epsilon))
+
+
+@declares(
+    first=Array("real", "rows", "dim"),
+    second=Array("real", "rows", "dim"),
+    n_steps=Number("int", least=0),
+    _slots=Array("int32", "rows", least=-1, below=0),
+)
+class LazyAdam:
+    """Steps of a matrix of which few rows have a gradient at a time.
+
+    Only those rows and their means move: the means of a row are over the steps at which it had a
+    gradient, while the bias correction counts all steps, as in torch's ``SparseAdam``.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (n_rows, dim).
+    dtype : dtype
+        Of the matrix: float32 or float64.
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (n_rows, dim)
+        Means of the gradients and of their squares, from 0 on.
+    n_steps : int
+        So far.
+
+    Notes
+    -----
+    Source: the order of computation at the end of section 2 of [1]_, whose epsilon is not
+    corrected; its settings, 0.9, 0.999 and 1e-8. Differs from it in that rows are passed over.
+
+    References
+    ----------
+    .. [1] D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+    """
+
+    def __init__(self, shape: tuple[int, int], dtype: np.dtype) -> None:
+        self.first, self.second = np.zeros(shape, dtype), np.zeros(shape, dtype)
+        self.n_steps = 0
+        self._slots = np.full(shape[0], -1, np.int32)
+
+    def step(
+        self, values: np.ndarray, entries: Entries, V: np.ndarray, rate: float, team: Team
+    ) -> None:
+        """Take a step with the gradients ``sum_i entries_ik V_i`` of rows k.
+
+        Parameters
+        ----------
+        values : ndarray of float of shape (n_rows, dim)
+            The matrix, C-contiguous; changed in place. Rows without an entry stay.
+        entries : Entries
+            n rows, with columns that are rows of the matrix, and values of its type.
+        V : ndarray of float of shape (n, dim)
+            C-contiguous, of the same type.
+        rate : float
+        team : Team
+            Threads, on which nothing depends.
+        """
+        self.n_steps += 1
+        n_entries = int(entries.counts.sum())
+        rows = np.zeros(min(n_entries, len(values)), np.int32)
+        bounds = np.zeros(len(rows) + 1, np.int64)
+        order, owners = np.zeros(n_entries, np.int64), np.zeros(n_entries, np.int64)
+        starts, counts, ids, factors = (read_only(part) for part in entries)
+        n = group_entries(starts, counts, ids, self._slots, rows, bounds, order, owners)
+        by_first, by_second = _corrections(self.n_steps)
+        number = values.dtype.type
+        shares = number(1.0 - _KEPT_FIRST), number(1.0 - _KEPT_SECOND)
+        step, epsilon = number(rate * by_second**0.5 / by_first), number(_EPSILON)
+        groups = tuple(read_only(array) for array in (rows, bounds, order, owners))
+        V = read_only(V)
+        # Each thread gets about equally many entries and rows; a row belongs to one thread.
+        work = bounds[: n + 1] + np.arange(n + 1)
+        cuts = np.searchsorted(work, work[-1] * np.arange(team.n_workers + 1) / team.n_workers)
+
+        def move(worker: int) -> None:
+            begin, end = int(cuts[worker]), int(cuts[worker + 1])
+            matrices = values, self.first, self.second
+            adam_rows(*matrices, groups, begin, end, factors, V, shares, step, epsilon)
+
+        team.run(move)
+
+
+def kept_steps(
+    values: Sequence[np.ndarray], steps: Sequence[Adam | LazyAdam]
+) -> dict[str, np.ndarray]:
+    """Return the checkpoint of arrays that take their steps together."""
+    named = {
+        f"{name}.{i}": array
+        for i, (value, step) in enumerate(zip(values, steps, strict=True))
+        for name, array in (("values", value), ("first", step.first), ("second", step.second))
+    }
+    return {**named, "n_steps": np.array(steps[0].n_steps)}
+
+
+def resume_steps(
+    values: Sequence[np.ndarray],
+    steps: Sequence[Adam | LazyAdam],
+    found: Mapping[str, np.ndarray],
+) -> None:
+    """Continue from what ``kept_steps`` returned, in place.
+
+    Raises
+    ------
+    SavedModelError
+        If it does not fit the arrays.
+    """
+    arrays = kept_steps(values, steps)
+    restore(arrays, found)
+    for step in steps:
+        step.n_steps = int(arrays["n_steps"])

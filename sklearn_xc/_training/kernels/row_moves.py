@@ -1,0 +1,191 @@
+"""Steps of single rows of a matrix, from gradients that are sums over the instances of a batch.
+
+The gradient of row k is ``sum_i g_ik V_i`` over the instances with an entry for it. Entries of n
+instances stand in flat arrays, those of instance i from ``starts[i]`` on.
+"""
+
+import numpy as np
+
+from sklearn_xc._compile.emitters.int16_lanes import prefetch
+from sklearn_xc._compile.jit import inlined, kernel
+
+#: Entries whose rows are prefetched: the hardware prefetches within a row, but not the next row.
+_AHEAD = 8
+_LINE_BYTES = 64
+
+
+@inlined
+def prefetch_row(W, row):
+    """Prefetch a row of a C-contiguous matrix; it need not exist."""
+    dim = np.uint64(W.shape[1])
+    first, j = np.uint64(row) * dim, np.uint64(0)
+    while j < dim:
+        prefetch(W, first + j)
+        j += np.uint64(_LINE_BYTES // W.itemsize)
+
+
+@kernel
+def group_entries(starts, counts, ids, slots, rows, bounds, order, owners):
+    """Group entries by row, and return how many rows there are.
+
+    Parameters
+    ----------
+    starts, counts : ndarray of int64 of shape (n,)
+        Where the entries of each instance are.
+    ids : ndarray of int32
+        The row of each entry.
+    slots : ndarray of int32 of shape (n_rows,)
+        -1, and so again on return.
+    rows : ndarray of int32 of shape (>= n_distinct,)
+        Overwritten: the distinct rows, in the order in which they come.
+    bounds : ndarray of int64 of shape (>= n_distinct + 1,)
+        Overwritten: those of row r are ``order[bounds[r] : bounds[r + 1]]``, by instance.
+    order, owners : ndarray of int64 of shape (>= n_entries,)
+        Overwritten: the places of the entries, and the instance of each.
+    """
+    n_distinct = 0
+    for i in range(starts.shape[0]):
+        for t in range(starts[i], starts[i] + counts[i]):
+            slot = slots[ids[t]]
+            if slot < 0:
+                slot = n_distinct
+                slots[ids[t]], rows[slot], bounds[slot + 1] = slot, ids[t], 0
+                n_distinct += 1
+            bounds[slot + 1] += 1
+    # Each bound is the end of the row before while entries are put in place, and its own beginning
+    # before that: entries are counted one further on.
+    bounds[0] = 0
+    for r in range(1, n_distinct + 1):
+        bounds[r] += bounds[r - 1]
+    for r in range(n_distinct, 0, -1):
+        bounds[r] = bounds[r - 1]
+    for i in range(starts.shape[0]):
+        for t in range(starts[i], starts[i] + counts[i]):
+            slot = slots[ids[t]]
+            order[bounds[slot + 1]], owners[bounds[slot + 1]] = t, i
+            bounds[slot + 1] += 1
+    for r in range(n_distinct):
+        slots[rows[r]] = -1
+    return n_distinct
+
+
+@kernel
+def move_rows(W, rows, bounds, order, owners, values, V, rate, last_rate, lengths):
+    """Take a step from each row that has entries.
+
+    Parameters
+    ----------
+    W : ndarray of float of shape (n_rows, dim) or (n_rows, dim + 1)
+        Changed. The V of a further column is 1 for all instances.
+    rows, bounds, order, owners
+        As ``group_entries`` writes them.
+    values : ndarray of float
+        The g of each entry.
+    V : ndarray of float of shape (n, dim)
+    rate, last_rate : float
+        Of the step, and of that of the further column.
+    lengths : ndarray of float of shape (n_distinct,)
+        Overwritten: how far each row has moved.
+    """
+    dim = V.shape[1]
+    has_last = W.shape[1] > dim
+    gradient = np.empty(dim, W.dtype)
+    for r in range(lengths.shape[0]):
+        for j in range(dim):
+            gradient[j] = 0
+        last = rate * 0
+        for e in range(bounds[r], bounds[r + 1]):
+            value, v = values[order[e]], V[owners[e]]
+            for j in range(dim):
+                gradient[j] += value * v[j]
+            last += value
+        w = W[rows[r]]
+        total = rate * 0
+        for j in range(dim):
+            w[j] -= rate * gradient[j]
+            total += gradient[j] * gradient[j]
+        lengths[r] = rate * np.sqrt(total)
+        if has_last:
+            w[dim] -= last_rate * last
+            lengths[r] = np.sqrt(lengths[r] * lengths[r] + last_rate * last * (last_rate * last))
+
+
+@kernel
+def add_rows(W, starts, counts, ids, values, out):
+    """Write ``out[i] = sum_t values[t] W[ids[t]]`` over the entries of each instance.
+
+    Parameters
+    ----------
+    W : ndarray of float of shape (n_rows, dim)
+    starts, counts : ndarray of int64 of shape (n,)
+    ids : ndarray of int32
+    values : ndarray of float
+    out : ndarray of float of shape (n, dim)
+        Overwritten.
+    """
+    last = ids.shape[0] - 1
+    for i in range(out.shape[0]):
+        total = out[i]
+        for j in range(total.shape[0]):
+            total[j] = 0
+        t, end = starts[i], starts[i] + counts[i]
+        # Four at a time: the sums are read and written once for them.
+        while t + 4 <= end:
+            for soon in range(t + _AHEAD, t + _AHEAD + 4):
+                prefetch_row(W, ids[min(soon, last)])
+            w0, w1, w2, w3 = W[ids[t]], W[ids[t + 1]], W[ids[t + 2]], W[ids[t + 3]]
+            g0, g1, g2, g3 = values[t], values[t + 1], values[t + 2], values[t + 3]
+            for j in range(total.shape[0]):
+                total[j] += (g0 * w0[j] + g1 * w1[j]) + (g2 * w2[j] + g3 * w3[j])
+            t += 4
+        while t < end:
+            w, value = W[ids[t]], values[t]
+            for j in range(total.shape[0]):
+                total[j] += value * w[j]
+            t += 1
+
+
+@kernel
+def squared_norms(starts, counts, values):
+    """Return the sum of the squared entries of each instance, float64.
+
+    Parameters
+    ----------
+    starts, counts : ndarray of int64 of shape (n,)
+    values : ndarray of float
+    """
+    out = np.empty(starts.shape[0])
+    for i in range(out.shape[0]):
+        # Summed in a register: a sum in memory rounds by where the arrays are.
+        total = 0.0
+        for t in range(starts[i], starts[i] + counts[i]):
+            total += np.float64(values[t]) * np.float64(values[t])
+        out[i] = total
+    return out
+
+
+@kernel
+def add_drift(rows, lengths, drift, limit, due):
+    """Add moves to the drift of rows; return the number of rows whose drift exceeds a limit.
+
+    Parameters
+    ----------
+    rows : ndarray of int32 of shape (m,)
+        Distinct.
+    lengths : ndarray of float of shape (m,)
+        Of their moves.
+    drift : ndarray of float32 of shape (n_rows,)
+        Distance moved since the row was last reported; changed, reset to 0 for the rows in `due`.
+    limit : float
+    due : ndarray of int32 of shape (m,)
+        Overwritten: the rows beyond the limit.
+    """
+    n = 0
+    for r in range(rows.shape[0]):
+        gone = drift[rows[r]] + lengths[r]
+        if gone > limit:
+            due[n] = rows[r]
+            n += 1
+            gone = 0.0
+        drift[rows[r]] = gone
+    return n

@@ -1,0 +1,123 @@
+"""Mini-batch steps of label vectors, and of the hidden layer behind them.
+
+The rows of a few mini-batches are searched for together::
+
+    rows -> layer.visit -> V -> candidate labels of all                  gradients
+    for each mini-batch
+        layer.again -> V -> gradient by the scores of the candidates     gradients
+                              |-> gradient by V -> layer.backward
+                              '-> rows of W take a step -> the index is updated
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_xc._parallel.team import Team
+from sklearn_xc._training.moving_rows import Entries, MovingRows, entry_places
+from sklearn_xc.decomposition.gradients.protocol import Batch, GradientMethod
+from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
+
+
+@dataclass(frozen=True)
+class LabelSets:
+    """The labels of all instances, and their weights.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64 of shape (n + 1,)
+    labels : ndarray of int32
+    weight : ndarray of float64 of shape (n,)
+    """
+
+    indptr: np.ndarray
+    labels: np.ndarray
+    weight: np.ndarray
+
+    def batch(self, rows: np.ndarray, V: np.ndarray) -> Batch:
+        """Return a mini-batch of some rows, given their embeddings."""
+        starts = self.indptr[rows]
+        at, bounds = entry_places(starts, self.indptr[rows + 1] - starts)
+        return Batch(V, bounds, self.labels[at], self.weight[rows])
+
+
+class Step(NamedTuple):
+    """Result of a mini-batch.
+
+    Attributes
+    ----------
+    n : int
+        Number of instances.
+    loss : float
+        Sum over the instances before the step, over the labels that the method considers.
+    n_moved : int
+        Number of rows of W that moved.
+    """
+
+    n: int
+    loss: float
+    n_moved: int
+
+
+def take_steps(
+    layer: IdentityLayer | HiddenLayer,
+    weights: MovingRows,
+    sets: LabelSets,
+    method: GradientMethod,
+    rows: np.ndarray,
+    batch_size: int,
+    rate: Callable[[], float],
+    ridge: float,
+    team: Team,
+) -> Iterator[Step]:
+    """Take a step along the summed gradient of each mini-batch, one after another.
+
+    Parameters
+    ----------
+    layer : IdentityLayer or HiddenLayer
+        Embeds the instances; a hidden layer moves.
+    weights : MovingRows of shape (n_labels, dim)
+        W, with a further column if there are intercepts; moves.
+    sets : LabelSets
+        The labels of all instances.
+    method : GradientMethod
+        Gives the gradient by the scores; searches once for all mini-batches.
+    rows : ndarray of int64 of shape (n,)
+        The instances, cut into mini-batches of `batch_size`.
+    rate : callable
+        Returns the learning rate of the next step, the factor of the gradient of the summed loss.
+    ridge : float
+        Half of it, times the squared norms of all vectors, is added to the loss of each instance,
+        and this part of a step is implicit: stable at any rate.
+    team : Team
+        Threads; they do not affect the result.
+
+    Yields
+    ------
+    Step
+    """
+    whole = layer.visit(rows)
+    batches = sets.batch(rows, whole.V)
+    found = method.search(weights.values, weights.scaled(whole.V), team)
+    for first in range(0, len(rows), batch_size):
+        last = min(first + batch_size, len(rows))
+        visit, batch = whole.part(first, last), batches.part(first, last)
+        if first > 0 and layer.moving:
+            visit = layer.again(visit)
+        batch = batch._replace(V=weights.scaled(visit.V))
+        own = None if found is None else found.part(first, last)
+        gradient = method.of(weights.values, batch, own, team)
+        n, room = gradient.labels.shape
+        starts = np.arange(0, n * room, room)
+        entries = Entries(starts, gradient.counts, gradient.labels.ravel(), gradient.values.ravel())
+        by_V = weights.sums(entries) if layer.moving else None
+        step = rate()
+        moved, lengths = weights.step(entries, visit.V, step)
+        method.moved(moved, lengths)
+        if by_V is not None:
+            layer.backward(visit, by_V, step)
+        for matrix in (weights, *layer.moving):
+            matrix.shrink(step * ridge * n)
+        yield Step(n, float(gradient.losses.sum()), len(moved))

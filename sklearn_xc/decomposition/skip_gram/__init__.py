@@ -1,0 +1,25 @@
+"""Word vectors by the skip-gram model, and files of such vectors.
+
+::
+
+    sentences -> cooccurrence -> counts of words with contexts
+                                   |
+                  counted, start, training -> input and output vectors
+                                   |
+                              queries, files
+"""
+
+from sklearn_xc.decomposition.skip_gram.cooccurrence import WordCounts, count_contexts
+from sklearn_xc.decomposition.skip_gram.evaluation import analogy_accuracy, spearman_of_pairs
+from sklearn_xc.decomposition.skip_gram.skip_gram import DecompMIPSSkipGram
+from sklearn_xc.decomposition.skip_gram.word2vec_files import read_word2vec, write_word2vec
+
+__all__ = [
+    "DecompMIPSSkipGram",
+    "WordCounts",
+    "analogy_accuracy",
+    "count_contexts",
+    "read_word2vec",
+    "spearman_of_pairs",
+    "write_word2vec",
+]

@@ -1,0 +1,267 @@
+"""The skip-gram loss of distinct words, each against the shares of its contexts.
+
+It takes the place of a ``SetLoss`` in gradients: a word is an instance, and a context a label,
+weighted by its share.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_xc.decomposition.gradients.protocol import LabelGradient
+from sklearn_xc.decomposition.skip_gram.kernels.collapsed_softmax import (
+    gradient_of_all,
+    gradient_of_found,
+)
+from sklearn_xc.search.protocol import Candidates
+
+#: Largest variance of scores in the reference.
+_MOST_VARIANCE = 1.0
+
+
+class Others(NamedTuple):
+    """Contexts drawn from those that were not found.
+
+    Attributes
+    ----------
+    labels : ndarray of int32 of shape (m,)
+        Distinct.
+    chances : ndarray of float64 of shape (m,)
+        Of being drawn.
+    """
+
+    labels: np.ndarray
+    chances: np.ndarray
+
+    @classmethod
+    def none(cls) -> "Others":
+        """Return no contexts."""
+        return cls(np.empty(0, np.int32), np.empty(0))
+
+
+class Kept(NamedTuple):
+    """Contexts found that matter to some words, beside their own.
+
+    Attributes
+    ----------
+    labels : ndarray of int32 of shape (n, n_most)
+    counts : ndarray of int64 of shape (n,)
+        Number of contexts of each word.
+    """
+
+    labels: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def room(cls, n: int, n_most: int) -> "Kept":
+        """Return uninitialised space for n words."""
+        return cls(np.empty((n, n_most), np.int32), np.zeros(n, np.int64))
+
+
+class Reference:
+    """Approximation of the softmax of all words, before any context is scored.
+
+    The weight of a context is its share of all counts, times a linear function of its score less
+    the logarithm of the share: the best one for normally distributed scores. Sums over all contexts
+    follow from the first two moments of the output vectors.
+
+    Parameters
+    ----------
+    W : ndarray of float of shape (n_contexts, dim + 1)
+    log_shares : ndarray of float64 of shape (n_contexts,)
+        Of all counts; -inf for contexts that have none.
+    """
+
+    def __init__(self, W: np.ndarray, log_shares: np.ndarray) -> None:
+        self.log_shares = log_shares
+        self.shares = np.exp(log_shares).astype(W.dtype)
+        self.W = W.copy()
+        self.W[:, -1] -= log_shares
+        weighted = self.shares[:, None] * self.W
+        self.mean, self.second = weighted.sum(axis=0), self.W.T @ weighted
+        self._a = np.zeros(W.shape[1])
+        self._C = np.zeros((W.shape[1], W.shape[1]))
+
+    def of_words(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the centre and the logarithm of the height for each word, float64 (n,)."""
+        centres = (V @ self.mean).astype(np.float64)
+        squares = np.einsum("ij,ij->i", V @ self.second, V).astype(np.float64)
+        variance = np.clip(squares - centres * centres, 0.0, _MOST_VARIANCE)
+        return centres, centres + variance / 2
+
+    def covariance(self) -> np.ndarray:
+        """Return the covariance of output vectors, without intercepts, float64 (dim, dim)."""
+        mean = self.mean[:-1].astype(np.float64)
+        return self.second[:-1, :-1].astype(np.float64) - np.outer(mean, mean)
+
+    def by_inputs(self, batch: "WordBatch") -> np.ndarray:
+        """Return the part of the gradient by what scores are linear in, of shape (n, dim + 1)."""
+        factors, centres = batch.factors[:, None], batch.centres[:, None]
+        gradient = factors * ((1.0 - centres) * self.mean + batch.V @ self.second)
+        return gradient.astype(batch.V.dtype)
+
+    def add(self, batch: "WordBatch") -> None:
+        """Count some words for the gradient by W."""
+        weighted = batch.factors[:, None] * batch.V
+        self._a += (1.0 - batch.centres) @ weighted
+        self._C += batch.V.T @ weighted
+
+    def by_outputs(self) -> np.ndarray:
+        """Return the part of the gradient by W of the words counted, (n_contexts, dim + 1)."""
+        dtype = self.W.dtype
+        gradient = self.W @ self._C.astype(dtype) + self._a.astype(dtype)
+        return self.shares[:, None] * gradient
+
+
+class WordBatch(NamedTuple):
+    """Words of a mini-batch, as a :class:`~sklearn_xc.decomposition.gradients.Batch` of instances.
+
+    Attributes
+    ----------
+    V : ndarray of float of shape (n, dim)
+        What their scores are linear in.
+    indptr : ndarray of int64 of shape (n + 1,)
+    positives : ndarray of int32 of shape (indptr[-1],)
+        Contexts of each word, rising.
+    weight : ndarray of float64 of shape (n,)
+        What losses and gradients are multiplied by.
+    shares : ndarray of float of shape (indptr[-1],)
+        Of the contexts of a word; they sum to 1.
+    others : Others
+    scores_of_others : ndarray of float of shape (n, m)
+    of_others : ndarray of float of shape (n, m)
+        To be written: their gradients.
+    log_shares : ndarray of float64 of shape (n_contexts,)
+    centres, heights : ndarray of float64 of shape (n,)
+        Of the reference.
+    has_reference : bool
+    factors : ndarray of float64 of shape (n,)
+        To be written: what the reference counts in the gradient.
+    kept : Kept
+        To be written: contexts found that matter.
+    of_all : dict
+        The gradients over all contexts, (n_part, n_contexts), by the first word of each part: where
+        there are some, of an exact gradient, they take the place of all others.
+    first : int
+        The first word of this part of a batch.
+    """
+
+    V: np.ndarray
+    indptr: np.ndarray
+    positives: np.ndarray
+    weight: np.ndarray
+    shares: np.ndarray
+    others: Others
+    scores_of_others: np.ndarray
+    of_others: np.ndarray
+    log_shares: np.ndarray
+    centres: np.ndarray
+    heights: np.ndarray
+    has_reference: bool
+    factors: np.ndarray
+    kept: "Kept"
+    of_all: dict[int, np.ndarray]
+    first: int = 0
+
+    def part(self, first: int, last: int) -> "WordBatch":
+        """Return some of the words."""
+        indptr = self.indptr[first : last + 1]
+        own = slice(indptr[0], indptr[-1])
+        return self._replace(
+            V=self.V[first:last],
+            indptr=indptr - indptr[0],
+            positives=self.positives[own],
+            weight=self.weight[first:last],
+            shares=self.shares[own],
+            scores_of_others=self.scores_of_others[first:last],
+            of_others=self.of_others[first:last],
+            centres=self.centres[first:last],
+            heights=self.heights[first:last],
+            factors=self.factors[first:last],
+            kept=Kept(self.kept.labels[first:last], self.kept.counts[first:last]),
+            first=self.first + first,
+        )
+
+
+class CollapsedSoftmax:
+    """Losses and gradients of mini-batches of words."""
+
+    def over_found(
+        self, W: np.ndarray, batch: WordBatch, found: Candidates, is_exact: bool, out: LabelGradient
+    ) -> np.ndarray:
+        """Write the gradient, and return where more contexts may matter, by estimates.
+
+        That of own contexts and those found goes to `out`, that of contexts drawn to the batch.
+        """
+        wants_more = np.empty(len(batch.V), np.bool_)
+        words = batch.V, batch.indptr, batch.positives, batch.shares, batch.weight
+        others = *batch.others, batch.scores_of_others, batch.of_others
+        reference = batch.log_shares, batch.centres, batch.heights, batch.factors
+        how = is_exact, batch.has_reference
+        written = tuple(out), wants_more, tuple(batch.kept)
+        gradient_of_found(W, words, tuple(found), others, reference, *how, *written)
+        return wants_more
+
+    def over_all(self, scores: np.ndarray, batch: WordBatch, out: LabelGradient) -> None:
+        """Turn the scores of all contexts into gradients, which the batch keeps; `out` has none."""
+        out.counts[...] = 0
+        gradient_of_all(
+            scores, batch.indptr, batch.positives, batch.shares, batch.weight, out.losses
+        )
+        batch.of_all[batch.first] = scores
+
+
+#: Share of the draws by frequency; the others are uniform.
+_BY_FREQUENCY = 0.5
+
+
+class ContextSampler:
+    """Draws contexts, each with a chance of its own, and at most once.
+
+    A context that is drawn with chance r counts as 1 / r contexts, so that sums are unbiased [1]_.
+    Half of the draws are by frequency and half are uniform, so that rare contexts are drawn as
+    well. Sampling is systematic [2]_: at equal distances on the line of cumulated chances.
+
+    Parameters
+    ----------
+    frequencies : ndarray of float64 of shape (n_contexts,)
+        Not negative, with a positive sum.
+    n_drawn : int
+        Mean number of draws.
+
+    References
+    ----------
+    .. [1] S. Mussmann, D. Levy and S. Ermon, "Fast amortized inference and learning in log-linear
+       models with randomly perturbed nearest neighbor search", UAI 2017.
+    .. [2] W. G. Madow, "On the theory of systematic sampling, II", Annals of Mathematical
+       Statistics 20, 1949.
+    """
+
+    def __init__(self, frequencies: np.ndarray, n_drawn: int) -> None:
+        self.chances = _chances(frequencies, n_drawn)
+        self._line = np.cumsum(self.chances)
+
+    def draw(self, rng: np.random.Generator) -> Others:
+        """Return the contexts of the next mini-batch."""
+        points = np.arange(rng.random(), self._line[-1], 1.0)
+        drawn = np.searchsorted(self._line, points, side="right").astype(np.int32)
+        drawn = np.unique(np.minimum(drawn, len(self._line) - 1))
+        return Others(drawn, self.chances[drawn])
+
+
+def _chances(frequencies: np.ndarray, n_drawn: int) -> np.ndarray:
+    """Return the chance of each context; they sum to `n_drawn`, or are all 1."""
+    n = len(frequencies)
+    if n_drawn >= n:
+        return np.ones(n)
+    shares = _BY_FREQUENCY * frequencies / frequencies.sum() + (1 - _BY_FREQUENCY) / n
+    chances = n_drawn * shares
+    # Contexts with a chance above 1 are always drawn; the excess goes to the others.
+    while (is_sure := chances >= 1.0).sum() < n_drawn:
+        rest = ~is_sure
+        wanted = (n_drawn - is_sure.sum()) * shares[rest] / shares[rest].sum()
+        changed = bool((wanted >= 1.0).any())
+        chances[is_sure], chances[rest] = 1.0, wanted
+        if not changed:
+            break
+    return np.minimum(chances, 1.0)

@@ -1,0 +1,383 @@
+"""How often words occur near each other in a corpus, as a sparse symmetric matrix.
+
+::
+
+    sentences -> word numbers, -1 behind each sentence     in order of first appearance
+              -> numbers of the words that are kept        by frequency, subsampled
+              -> blocks of text, positions by word         -> rows of the matrix, summed
+
+Weights are integers until the end, so that results depend neither on blocks nor on threads.
+"""
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from sklearn_xc._input.arguments import check_count, is_number
+from sklearn_xc._parallel.memory import require_bytes
+from sklearn_xc._parallel.team import Team
+from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc.exceptions import DataFormatError
+
+_MOST_WINDOW = 1000
+#: Tokens that are numbered at a time, and most positions of a block.
+_TOKENS, _BLOCK = 1 << 18, 1 << 24
+#: Most entries that a range of rows can have, unless it is one row.
+_RANGE = 1 << 22
+#: Each count of a block fits into 32 bits.
+_MOST_WEIGHT = 2**32 - 1
+#: Limit of a word whose occurrences are all kept; draws are below it.
+_ALWAYS = 2**53
+_END = -1
+#: Bytes per entry of the matrix while blocks are added.
+_ENTRY = 24
+
+
+class WordCounts(NamedTuple):
+    """The words of a corpus and how often they occur near each other.
+
+    Attributes
+    ----------
+    words : ndarray of str (dtype object) of shape (n_words,)
+        Most frequent first; ties go to the word that appears first.
+    frequencies : ndarray of int64 of shape (n_words,)
+        Number of occurrences in the corpus, before subsampling.
+    indptr : ndarray of int64 of shape (n_words + 1,)
+        Row pointers of the matrix.
+    indices : ndarray of int32 of shape (nnz,)
+        Columns, in increasing order within each row.
+    counts : ndarray of float32 of shape (nnz,)
+        Positive; the matrix is symmetric.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> from sklearn_xc.decomposition.skip_gram import count_contexts
+    >>> sentences = [["red", "apple"], ["red", "cherry"], ["grey", "cat"]]
+    >>> found = count_contexts(sentences, min_count=1, subsample=None)
+    >>> matrix = csr_array((found.counts, found.indices, found.indptr))
+    >>> near_red = matrix[[0]].indices  # the most frequent word comes first
+    >>> found.words[0], found.words[near_red].tolist()
+    ('red', ['apple', 'cherry'])
+    """
+
+    words: np.ndarray
+    frequencies: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    counts: np.ndarray
+
+
+def count_contexts(
+    sentences: Any,
+    *,
+    window: int = 8,
+    min_count: int = 5,
+    max_words: int | None = None,
+    subsample: float | None = 1e-4,
+    n_subsamples: int = 3,
+    seed: int = 0,
+    allowed_bytes: int | None = None,
+    n_jobs: int | None = None,
+    who: str = "count_contexts",
+) -> WordCounts:
+    """Count how often words occur near each other in a corpus.
+
+    Rare words are dropped, then some occurrences of frequent ones; neither takes up a place in the
+    window. Then each ordered pair of occurrences in one sentence at distance d, at most `window`,
+    adds ``(window - d + 1) / window`` to the count of its two words: the mean over word2vec's
+    random windows. An occurrence is not a context of itself, but two occurrences of a word are
+    contexts of each other and count twice.
+
+    Parameters
+    ----------
+    sentences : iterable of list of str, str or path-like
+        Lists, tuples or arrays of tokens, read once, so that a generator will do. Or the path of a
+        UTF-8 file, plain or gzip, with one sentence per line and tokens separated by white space.
+    window : int, default=8
+        The largest distance between words in a pair, at most 1000.
+    min_count : int, default=5
+        Words that occur less often are dropped.
+    max_words : int or None, default=None
+        Maximum number of words to keep, the most frequent ones.
+    subsample : float or None, default=1e-4
+        An occurrence of a word with share f of all occurrences of kept words is kept with
+        probability ``min(1, sqrt(subsample / f))``. The draw is a hash of the seed and of the
+        position among all tokens. None or 0 keeps all.
+    n_subsamples : int, default=3
+        How many times to draw the occurrences and count all pairs; counts are means over the draws.
+    seed : int, default=0
+        Seed of the subsampling, not negative.
+    allowed_bytes : int or None, default=None
+        Most bytes that the counts may take. None allows what the machine has.
+    n_jobs : int or None, default=None
+        Number of threads. The result is the same, bit for bit, for any number.
+    who : str, default="count_contexts"
+        Name of the estimator, for messages.
+
+    Returns
+    -------
+    WordCounts
+
+    Raises
+    ------
+    DataFormatError
+        If the file is not UTF-8 (the message names the line), or its compressed data are damaged.
+    MemoryBudgetError
+        If the counts do not fit.
+    TypeError
+        If a sentence is not a list of tokens, or a token is not a str.
+    ValueError
+        If there are no words, or none occurs `min_count` times; and for arguments out of range.
+
+    Notes
+    -----
+    Time is linear in the number of tokens, which are kept at 4 bytes each. A distinct pair of words
+    takes 16 bytes in the result, and up to 48 while it is made.
+
+    Source: the pairs are those of [1]_; rare words and subsampling as in [2]_, whose own program
+    uses a different probability.
+
+    References
+    ----------
+    .. [1] T. Mikolov, K. Chen, G. Corrado and J. Dean, "Efficient estimation of word
+       representations in vector space", ICLR workshop 2013.
+    .. [2] T. Mikolov, I. Sutskever, K. Chen, G. Corrado and J. Dean, "Distributed representations
+       of words and phrases and their compositionality", NeurIPS 2013.
+
+    Examples
+    --------
+    >>> from sklearn_xc.decomposition.skip_gram import count_contexts
+    >>> found = count_contexts(
+    ...     [["a", "rose", "is", "a", "rose"]], window=2, min_count=2, subsample=None
+    ... )
+    >>> found.words.tolist(), found.frequencies.tolist()
+    (['a', 'rose'], [2, 2])
+    >>> found.indptr.tolist(), found.indices.tolist(), found.counts.tolist()
+    ([0, 2, 4], [0, 1, 0, 1], [1.0, 3.0, 3.0, 1.0])
+    """
+    window = check_count(window, f"{who}: window", 1, _MOST_WINDOW)
+    min_count = check_count(min_count, f"{who}: min_count")
+    seed = check_count(seed, f"{who}: seed", 0)
+    n_subsamples = check_count(n_subsamples, f"{who}: n_subsamples")
+    if max_words is not None:
+        max_words = check_count(max_words, f"{who}: max_words")
+    if subsample is not None and not (is_number(subsample) and 0 <= subsample < np.inf):
+        raise ValueError(
+            f"{who}: subsample must be None or a number of at least 0, as 1e-4. Got {subsample!r}."
+        )
+    n_threads = count_threads(n_jobs, f"{who}: n_jobs")
+
+    names, chunks = _number_words(sentences, who)
+    frequencies, kept = _kept_words(names, chunks, min_count, max_words, who)
+    new_numbers = np.full(len(names), -1, np.int32)
+    new_numbers[kept] = np.arange(len(kept), dtype=np.int32)
+    limits = _keep_limits(frequencies[kept], subsample)
+    if (limits == _ALWAYS).all():
+        n_subsamples = 1
+    weights, n_words = np.arange(window, 0, -1, dtype=np.uint32), len(kept)
+    total = sp.csr_array((n_words, n_words), dtype=np.int64)
+    with Team(n_threads) as team:
+        for number in range(n_subsamples):
+            for text in _blocks(chunks, new_numbers, limits, weights, _key(seed, number)):
+                total = total + _count_block(text, n_words, weights, team)
+                require_bytes(
+                    _ENTRY * total.nnz,
+                    allowed_bytes,
+                    f"counts of {total.nnz:,} pairs of words",
+                    "Raise min_count, or set max_words.",
+                    who,
+                )
+    total.sort_indices()
+    words = np.empty(n_words, object)
+    words[:] = [names[number] for number in kept.tolist()]
+    counts = (total.data / (window * n_subsamples)).astype(np.float32)
+    indptr, indices = total.indptr.astype(np.int64), total.indices.astype(np.int32)
+    return WordCounts(words, frequencies[kept], indptr, indices, counts)
+
+
+# From sentences to numbers
+
+
+def _number_words(sentences: Any, who: str) -> tuple[list[str], list[np.ndarray]]:
+    """Return the distinct words, and chunks of their numbers with -1 behind each sentence."""
+    numbers: dict[str, int] = {}
+    chunks, tokens = [], []
+    for sentence in _read_sentences(sentences, who):
+        tokens += [numbers.setdefault(word, len(numbers)) for word in sentence]
+        tokens.append(_END)
+        if len(tokens) >= _TOKENS:
+            chunks.append(np.array(tokens, np.int32))
+            tokens = []
+    chunks.append(np.array(tokens, np.int32))
+    return list(numbers), chunks
+
+
+def _read_sentences(sentences: Any, who: str) -> Iterator[list[str]]:
+    if isinstance(sentences, str | os.PathLike):
+        yield from _read_lines(os.fsdecode(sentences), who)
+        return
+    expected = "an iterable of lists of tokens, or the path of a file with a sentence to a line"
+    if isinstance(sentences, bytes | bytearray) or not hasattr(sentences, "__iter__"):
+        raise TypeError(f"{who}: sentences must be {expected}. Got {_shown(sentences)}.")
+    for at, sentence in enumerate(sentences):
+        tokens = sentence.tolist() if isinstance(sentence, np.ndarray) else sentence
+        if not isinstance(tokens, list | tuple):
+            raise TypeError(
+                f"{who}: each sentence must be a list of tokens (str), as by text.split(). "
+                f"Got {_shown(sentence)} as sentence {at}, counted from 0."
+            )
+        for word in tokens:
+            if not isinstance(word, str):
+                raise TypeError(
+                    f"{who}: tokens must be str. Got {_shown(word)} in sentence {at}, counted "
+                    "from 0."
+                )
+        yield tokens
+
+
+def _read_lines(path: str, who: str) -> Iterator[list[str]]:
+    """Yield the tokens of each line of a plain or gzip file."""
+    if not os.path.isfile(path):
+        raise FileNotFoundError(
+            f"{who}: sentences must be lists of tokens, as [['to', 'be'], ['or', 'not']], or the "
+            f"path of a file with a sentence to a line. Got {_shown(path)}, which is no file."
+        )
+    with open(path, "rb") as raw:
+        stream: Any = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
+        at = 0
+        try:
+            for line in stream:
+                at += 1
+                yield [word.decode() for word in line.removeprefix(b"\xef\xbb\xbf").split()]
+        except UnicodeDecodeError as error:
+            raise DataFormatError(
+                f"{who}: the file {path} must be UTF-8, and line {at} is not ({error.reason}). If "
+                "it has another encoding, convert it, as by iconv."
+            ) from error
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise DataFormatError(
+                f"{who}: the file {path}: behind line {at} the compressed data are damaged or cut "
+                f"off ({error}). Fetch or copy the file again."
+            ) from error
+
+
+def _kept_words(
+    names: list[str], chunks: list[np.ndarray], min_count: int, max_words: int | None, who: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the frequencies of all words, and the numbers of those kept, most frequent first."""
+    frequencies = np.zeros(len(names), np.int64)
+    for chunk in chunks:
+        frequencies += np.bincount(chunk[chunk >= 0], minlength=len(names))
+    if not len(names):
+        raise ValueError(
+            f"{who}: sentences must have words. Got none; a generator is empty the second time."
+        )
+    kept = np.argsort(-frequencies, kind="stable")
+    kept = kept[frequencies[kept] >= min_count][:max_words]
+    if not len(kept):
+        most = int(np.argmax(frequencies))
+        raise ValueError(
+            f"{who}: no word occurs min_count={min_count} times; lower min_count, or give more "
+            f"sentences. The most frequent word, {_shown(names[most])}, occurs "
+            f"{frequencies[most]:,} times."
+        )
+    return frequencies, kept
+
+
+def _keep_limits(frequencies: np.ndarray, subsample: float | None) -> np.ndarray:
+    """Return, for each word, the limit below which a draw of 53 bits keeps an occurrence."""
+    if not subsample:
+        return np.full(len(frequencies), _ALWAYS, np.uint64)
+    shares = frequencies / frequencies.sum()
+    return np.rint(np.sqrt(np.minimum(1.0, subsample / shares)) * float(_ALWAYS)).astype(np.uint64)
+
+
+def _key(seed: int, number: int) -> np.uint64:
+    """Return the key of a draw of occurrences."""
+    from sklearn_xc._compile.arithmetic.sampling import mix_key
+
+    return mix_key(seed & (2**64 - 1), 1 + number)
+
+
+# From numbers to counts
+
+
+def _blocks(
+    chunks: list[np.ndarray],
+    new_numbers: np.ndarray,
+    limits: np.ndarray,
+    weights: np.ndarray,
+    key: np.uint64,
+) -> Iterator[tuple[np.ndarray, int, int]]:
+    """Yield (text, first, last): texts of kept words, and the range of positions to count.
+
+    On both sides of the range the text has a window, or the end of a sentence.
+    """
+    from sklearn_xc.decomposition.skip_gram.kernels.kept_words import keep_words
+
+    window = len(weights)
+    size = max(1, min(_BLOCK, _MOST_WEIGHT // (2 * int(weights.sum()))))
+    text, first, position, is_open = np.array([_END], np.int32), 1, 0, False
+    for chunk in chunks:
+        kept = np.empty(len(chunk), np.int32)
+        how = limits, key, position, is_open, kept, 0
+        position, is_open, n = keep_words(chunk, new_numbers, *how)
+        text = np.concatenate([text, kept[:n]])
+        while len(text) - window - first >= size:
+            yield text, first, first + size
+            first += size
+            before = max(0, first - window)
+            text, first = text[before:], first - before
+    text = np.append(text, np.int32(_END))
+    while first < len(text) - 1:
+        last = min(first + size, len(text) - 1)
+        yield text, first, last
+        first = last
+
+
+def _count_block(
+    block: tuple[np.ndarray, int, int], n_words: int, weights: np.ndarray, team: Team
+) -> sp.csr_array:
+    """Return the summed integer weights of all pairs that begin in a block."""
+    from sklearn_xc.decomposition.skip_gram.kernels.context_counts import (
+        count_contexts_of_words,
+        order_by_word,
+    )
+    from sklearn_xc.decomposition.skip_gram.kernels.sparse_sums import new_sums
+
+    text, first, last = block
+    starts, positions = np.zeros(n_words + 1, np.int64), np.empty(last - first, np.int32)
+    order_by_word(text, first, last, starts, positions)
+    most = np.minimum(2 * len(weights) * np.diff(starts), n_words)
+    ends = np.cumsum(most)
+    cuts = np.flatnonzero(np.diff((ends - 1) // _RANGE, append=-2)) + 1
+    ranges = list(zip([0, *cuts[:-1].tolist()], cuts.tolist(), strict=True))
+    parts: list[Any] = [None] * len(ranges)
+    lengths = np.empty(n_words, np.int32)
+
+    def count(worker: int) -> None:
+        sums = new_sums(n_words, np.uint32)
+        for at in range(worker, len(ranges), team.n_workers):
+            low, high = ranges[at]
+            room = np.empty((2, int(most[low:high].sum()) + 1), np.uint32)
+            of_text = text, starts, positions, low, high, weights
+            n = count_contexts_of_words(*of_text, sums, room[0], room[1], lengths[low:high])
+            parts[at] = room[:, :n].copy()
+
+    team.run(count)
+    columns, values = np.concatenate(parts, axis=1)
+    indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    matrix = values.astype(np.int64), columns.astype(np.int32), indptr
+    return sp.csr_array(matrix, shape=(n_words, n_words))
+
+
+def _shown(value: Any) -> str:
+    """Return a value for a message, the middle of a long one left out."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:55]}...{text[-20:]}"

@@ -1,0 +1,495 @@
+"""Word vectors from the softmax over all contexts."""
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_xc._input.parts import ParameterizedParts
+from sklearn_xc._input.seeds import draw_seed
+from sklearn_xc._input.sklearn_private import (
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    fit_context,
+)
+from sklearn_xc._parallel.memory import parse_bytes, require_bytes
+from sklearn_xc._parallel.progress import Fit
+from sklearn_xc._parallel.row_ranges import one_blas_thread
+from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._state.fitted import built_apart
+from sklearn_xc._state.saved import SavedEstimator
+from sklearn_xc._state.schema import Array, declares
+from sklearn_xc.decomposition.gradients import MessagePassing, make_gradient
+from sklearn_xc.decomposition.gradients.protocol import Gradient, GradientMethod, GradientTask
+from sklearn_xc.decomposition.skip_gram.collapsed_softmax import CollapsedSoftmax, ContextSampler
+from sklearn_xc.decomposition.skip_gram.counted import Cooccurrences, read_counts, read_known_counts
+from sklearn_xc.decomposition.skip_gram.newton_steps import Vectors
+from sklearn_xc.decomposition.skip_gram.queries import WordVectors
+from sklearn_xc.decomposition.skip_gram.start import negative_sampling_start, random_start
+from sklearn_xc.decomposition.skip_gram.training import Training, training_bytes
+from sklearn_xc.search import MipsIndex, make_index
+
+#: n_candidates=None and n_sampled=None: shares of the contexts, and the least of each.
+_CANDIDATES, _SAMPLED, _LEAST = 0.01, 0.02, 64
+
+
+@declares(
+    words_=Array("any", "words"),
+    contexts_=Array("any", "contexts"),
+    word_counts_=Array("int64", "words", least=0),
+    input_vectors_=Array("float32", "words", "dim"),
+    output_vectors_=Array("float32", "contexts", "dim"),
+    intercept_=Array("float32", "contexts"),
+)
+class DecompMIPSSkipGram(
+    ParameterizedParts, WordVectors, SavedEstimator, CallbackSupportMixin, BaseEstimator
+):
+    """Word vectors by the skip-gram model, trained on its softmax over all contexts.
+
+    A word has an input vector u and, as a context, an output vector w. The softmax of ``u_i . w_k
+    + b_k`` over all k models how often context k occurs near word i. All occurrences of a word
+    count as one, with the shares of its contexts ([1]_, equation 9): an iteration goes over
+    distinct words, not over the text, and takes one step of the output vectors and one of the
+    input vectors. In the softmax, a word's own contexts and those that `gradient` finds are scored
+    exactly. All others are estimated from the first two moments of the output vectors, which tell
+    nearly everything about them; a small sample corrects the rest. The gradient is right on
+    average, with so little noise that an iteration gets nearly as far as one with the exact
+    gradient.
+
+    Parameters
+    ----------
+    embedding_dim : int, default=100
+        Dimension of the vectors.
+    window : int, default=8
+        Largest distance at which words are contexts of each other; a pair at distance d counts
+        ``(window - d + 1) / window``.
+    min_count : int, default=5
+        Rarer words are left out, and take up no place in a window.
+    max_words : int or None, default=None
+        Maximum number of words to keep, the most frequent ones.
+    subsample : float or None, default=1e-4
+        An occurrence of a word of relative frequency f is left out with probability
+        ``1 - sqrt(subsample / f)``, if that is positive; None keeps all. Counts are means over
+        three draws.
+    gradient : {"sampled", "decomp_mips", "mips", "exact"} or Gradient, default="sampled"
+        Which contexts are scored beside a word's own: only sampled ones; those found by a
+        decomposed search; those found by a plain search for large inner products; or all.
+    index : {"product", "spherical", "exact", "faiss"} or MipsIndex or None, default=None
+        The index to search; None takes the gradient's own choice.
+    n_candidates : int or None, default=None
+        Number of contexts that a search retrieves for a word. None takes a hundredth of all
+        contexts, at least 64.
+    n_sampled : int or None, default=None
+        Number of contexts drawn for each mini-batch to stand for those that were not found. None
+        takes a fiftieth of all contexts, at least 64. With 0, contexts that were not found are
+        ignored, as in [1]_: then start from negative sampling, or training goes wrong.
+    n_negatives : int, default=0
+        If not 0, training starts from an epoch of skip-gram with this many negative samples [2]_,
+        instead of random vectors; [1]_ has 5 to 25.
+    fit_intercept : bool, default=True
+        Whether contexts have intercepts, which start as the logarithms of their frequencies and
+        are trained. Without them, the vectors are used up on modelling frequencies.
+    alpha : float, default=10.0
+        Ridge: half of it times the squared norms of all vectors is added to the loss, summed over
+        pairs. It keeps the vectors of rare words, about which little is known, short.
+    learning_rate : float, default=0.5
+        The share of a Newton step that the first iteration takes; iteration t, counted from 0,
+        takes 1 / (1 + t / 10) of it.
+    max_iter : int, default=10
+        Number of iterations.
+    vectors : {"sum", "input"}, default="sum"
+        What the vector of a word is: the sum of its input and its output vector, each minus the
+        mean of its kind and divided by the mean norm; or its input vector alone. The sum requires
+        words and contexts to be the same.
+    handle_unknown : {"error", "zero"}, default="error"
+        What ``transform`` does with words that were not seen in training.
+    max_memory : int or str, default=None
+        Limit, in bytes or as a string such as "8GB", on what counts and training take. None allows
+        what the machine has.
+    n_jobs : int, default=None
+        Number of threads. The model is the same, bit for bit, for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seeds subsampling, the start vectors and the sampling of contexts.
+    verbose : int, default=0
+        If not 0, print progress.
+
+    Attributes
+    ----------
+    words_ : ndarray of str of shape (n_words,)
+        Most frequent words first.
+    contexts_ : ndarray of str of shape (n_contexts,)
+        ``words_``, unless other names were given with a matrix of counts.
+    word_counts_ : ndarray of int64 of shape (n_words,)
+        Number of occurrences; for a matrix, its row sums, rounded.
+    vectors_ : ndarray of float32 of shape (n_words, embedding_dim)
+        See `vectors`.
+    input_vectors_ : ndarray of float32 of shape (n_words, embedding_dim)
+    output_vectors_ : ndarray of float32 of shape (n_contexts, embedding_dim)
+    intercept_ : ndarray of float32 of shape (n_contexts,)
+    fit_report_ : dict of ndarray of shape (n_iter,)
+        ``loss``, per pair of a word and a context, before the iteration's steps; and ``seconds``.
+    n_iter_ : int
+        Number of iterations.
+
+    See Also
+    --------
+    sklearn_xc.decomposition.skip_gram.count_contexts : Counts that ``fit`` needs, of sentences.
+    sklearn_xc.decomposition.skip_gram.write_word2vec : Write vectors for other programs.
+
+    Notes
+    -----
+    Time per iteration: some inner products and as many sums for each distinct pair of a word and a
+    context, and for each word and context that is drawn. Memory: the counts, 8 bytes for each
+    distinct pair, and about four times the size of all vectors.
+
+    Source: [1]_, section 5.3. It differs in that contexts that were not found are not left out but
+    estimated from moments and a sample; in the intercepts and the ridge; and in Newton steps with
+    a shared curvature, since the paper does not say what its steps are.
+
+    References
+    ----------
+    .. [1] I. E.-H. Yen, S. Kale, F. X. Yu, D. Holtmann-Rice, S. Kumar and P. Ravikumar, "Loss
+       decomposition for fast learning in large output spaces", ICML 2018.
+    .. [2] T. Mikolov, I. Sutskever, K. Chen, G. S. Corrado and J. Dean, "Distributed
+       representations of words and phrases and their compositionality", NIPS 2013.
+
+    Examples
+    --------
+    >>> from sklearn_xc import DecompMIPSSkipGram
+    >>> sentences = [["red", "apple"], ["red", "cherry"], ["grey", "cat"], ["grey", "dog"]] * 50
+    >>> model = DecompMIPSSkipGram(4, subsample=None, vectors="input", random_state=0)
+    >>> model = model.fit(sentences)
+    >>> words, cosines = model.most_similar("apple", k=1)
+    >>> words.tolist()
+    ['cherry']
+    >>> model.transform(["cat", "dog"]).shape
+    (2, 4)
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "embedding_dim": [Interval(Integral, 1, None, closed="left")],
+        "window": [Interval(Integral, 1, 1000, closed="both")],
+        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "max_words": [Interval(Integral, 1, None, closed="left"), None],
+        "subsample": [Interval(Real, 0, 1, closed="right"), None],
+        "gradient": "no_validation",  # make_gradient and make_index check these
+        "index": "no_validation",
+        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
+        "n_sampled": [Interval(Integral, 0, None, closed="left"), None],
+        "n_negatives": [Interval(Integral, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "vectors": [StrOptions({"sum", "input"})],
+        "handle_unknown": [StrOptions({"error", "zero"})],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        embedding_dim: int = 100,
+        *,
+        window: int = 8,
+        min_count: int = 5,
+        max_words: int | None = None,
+        subsample: float | None = 1e-4,
+        gradient: str | Gradient = "sampled",
+        index: str | MipsIndex | None = None,
+        n_candidates: int | None = None,
+        n_sampled: int | None = None,
+        n_negatives: int = 0,
+        fit_intercept: bool = True,
+        alpha: float = 10.0,
+        learning_rate: float = 0.5,
+        max_iter: int = 10,
+        vectors: str = "sum",
+        handle_unknown: str = "error",
+        max_memory: int | str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.embedding_dim = embedding_dim
+        self.window = window
+        self.min_count = min_count
+        self.max_words = max_words
+        self.subsample = subsample
+        self.gradient = gradient
+        self.index = index
+        self.n_candidates = n_candidates
+        self.n_sampled = n_sampled
+        self.n_negatives = n_negatives
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.vectors = vectors
+        self.handle_unknown = handle_unknown
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    words_: np.ndarray
+    word_counts_: np.ndarray
+    input_vectors_: np.ndarray
+    output_vectors_: np.ndarray
+    fit_report_: dict[str, np.ndarray]
+    n_iter_: int
+
+    @fit_context(prefer_skip_nested_validation=True)
+    @built_apart
+    def fit(
+        self, X: Any, y: Any = None, *, words: Any = None, contexts: Any = None
+    ) -> "DecompMIPSSkipGram":
+        """Learn word vectors.
+
+        Parameters
+        ----------
+        X : iterable of lists of str; str or PathLike; or matrix of shape (n_words, n_contexts)
+            Sentences; a UTF-8 file with one sentence per line, which may be compressed; or counts,
+            dense or sparse, of how often each word occurs with each context.
+        y : None
+            Ignored.
+        words : array-like of str of shape (n_words,), default=None
+            Names of the rows of a matrix; None takes their numbers, as strings.
+        contexts : array-like of str of shape (n_contexts,), default=None
+            Names of its columns; None takes `words`, or the column numbers if there are not as
+            many columns as words.
+
+        Returns
+        -------
+        DecompMIPSSkipGram
+            Itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is none of these, has no pairs of words, or has counts that are negative or not
+            finite; and if training diverges.
+        MemoryBudgetError
+            If the vectors do not fit.
+
+        Examples
+        --------
+        From counts of words with contexts:
+
+        >>> import numpy as np
+        >>> from sklearn_xc import DecompMIPSSkipGram
+        >>> counts = np.array([[5, 0], [4, 1], [0, 6]])
+        >>> model = DecompMIPSSkipGram(2, vectors="input", random_state=0)
+        >>> model = model.fit(counts, words=["apple", "cherry", "cat"], contexts=["red", "grey"])
+        >>> model.most_similar("apple", k=1)[0].tolist()
+        ['cherry']
+        """
+        who, seed = type(self).__name__, draw_seed(self.random_state)
+        counted = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
+        counts, dim = counted.counts, int(self.embedding_dim)
+        if self.vectors == "sum" and len(counts.of_words) != counts.n_contexts:
+            raise ValueError(
+                f"{who}: vectors='sum' needs words and contexts to be the same. Got "
+                f"{len(counts.of_words)} words and {counts.n_contexts} contexts: set "
+                "vectors='input'."
+            )
+        fit = Fit(self, X, y)
+        method, sampler = self._method(counts, dim, seed, self.gradient)
+        if self.n_negatives:
+            U, W = negative_sampling_start(counts, dim, int(self.n_negatives), seed)
+        else:
+            U, W = random_start(counts, dim, seed)
+        if not self.fit_intercept:
+            W[:, -1] = 0
+        training = self._training(counts, U, W, method, sampler, seed)
+        self.words_, self.contexts_ = counted.words, counted.contexts
+        self.word_counts_ = counted.word_counts
+        self._run(training, fit)
+        fit.end()
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **names: Any) -> np.ndarray:
+        """Learn word vectors, and return those of all words in the order of ``words_``.
+
+        Parameters
+        ----------
+        X, y, **names
+            As in ``fit``.
+
+        Returns
+        -------
+        ndarray of float32 of shape (n_words, embedding_dim)
+        """
+        return self.fit(X, y, **names).vectors_.copy()
+
+    @property
+    def vectors_(self) -> np.ndarray:  # type: ignore[override]
+        """Vectors of words, see `vectors`; (n_words, embedding_dim)."""
+        check_is_fitted(self)
+        if self.vectors == "input":
+            return self.input_vectors_
+        made_of = self.input_vectors_, self.output_vectors_
+        kept = self.__dict__.get("_sum")
+        if kept is None or kept[0] is not made_of[0] or kept[1] is not made_of[1]:
+            vectors = _centred(made_of[0]) + _centred(made_of[1])
+            self.__dict__["_sum"] = kept = (*made_of, vectors)
+        return kept[2]
+
+    def objective(self, X: Any) -> float:
+        """Return the exact loss on counts, per pair of a word and a context.
+
+        Parameters
+        ----------
+        X : iterable of lists of str; str or PathLike; or matrix of shape (n_words, n_contexts)
+            As in ``fit``; words that are not in ``words_`` are left out.
+
+        Returns
+        -------
+        float
+            The cross-entropy of contexts, in nats, over all of them; without the ridge.
+
+        Examples
+        --------
+        For sentences like those of the fit, and for others:
+
+        >>> from sklearn_xc import DecompMIPSSkipGram
+        >>> sentences = [["red", "apple"], ["red", "cherry"], ["grey", "cat"], ["grey", "dog"]] * 50
+        >>> model = DecompMIPSSkipGram(4, subsample=None, vectors="input", random_state=0)
+        >>> model = model.fit(sentences)
+        >>> bool(model.objective([["red", "apple"]]) < model.objective([["grey", "apple"]]))
+        True
+        """
+        check_is_fitted(self)
+        seed = draw_seed(self.random_state)
+        counts = read_known_counts(self, X, seed, self._allowed_bytes())
+        W = np.column_stack((self.output_vectors_, self.intercept_))
+        method, sampler = self._method(counts, self.input_vectors_.shape[1], seed, "exact")
+        with one_blas_thread():
+            return self._training(counts, self.input_vectors_, W, method, sampler, seed).loss()
+
+    def _method(
+        self, counts: Cooccurrences, dim: int, seed: int, gradient: str | Gradient
+    ) -> tuple[GradientMethod, ContextSampler | None]:
+        """Return what finds contexts, and what samples the others, if there is room."""
+        who, n = type(self).__name__, counts.n_contexts
+        part = make_gradient(gradient, f"{who}: gradient")
+        if isinstance(part, MessagePassing):
+            raise ValueError(
+                f"{who}: gradient must not be MessagePassing, which has no shares of contexts. "
+                "Set it to 'decomp_mips'."
+            )
+        kind = part.default_index if self.index is None else self.index
+        index = make_index(kind, who=f"{who}: index")
+        n_candidates = min(n, self.n_candidates or max(_LEAST, math.ceil(_CANDIDATES * n)))
+        n_sampled = self.n_sampled
+        if n_sampled is None:
+            n_sampled = max(_LEAST, math.ceil(_SAMPLED * n))
+        sizes = n_candidates, min(n, int(n_sampled))
+        require_bytes(
+            training_bytes(counts, dim, part, index, sizes),
+            self._allowed_bytes(),
+            f"vectors, {len(counts.of_words)} words and {n} contexts x {dim} x 4 bytes, several "
+            "times over for steps",
+            "Lower embedding_dim, or raise min_count.",
+            who,
+        )
+        loss = CollapsedSoftmax()
+        task = GradientTask(loss, lambda: make_index(kind), n_candidates, dim, seed=seed)
+        sampler = ContextSampler(counts.of_contexts, int(n_sampled)) if n_sampled else None
+        return part.start(task), sampler
+
+    def _training(
+        self,
+        counts: Cooccurrences,
+        U: np.ndarray,
+        W: np.ndarray,
+        method: GradientMethod,
+        sampler: ContextSampler | None,
+        seed: int,
+    ) -> Training:
+        return Training(
+            counts,
+            Vectors.at_rest(U),
+            Vectors.at_rest(np.ascontiguousarray(W)),
+            method,
+            sampler,
+            float(self.learning_rate),
+            float(self.alpha),
+            bool(self.fit_intercept),
+            seed,
+            count_threads(self.n_jobs, f"{type(self).__name__}: n_jobs"),
+        )
+
+    def _run(self, training: Training, fit: Fit) -> None:
+        """Take the iterations, and set the fitted attributes."""
+        progress = fit.parts("iteration", int(self.max_iter))
+        report: list[tuple[float, float]] = []
+
+        def model_now() -> dict[str, Any]:  # for callbacks
+            model = self._with_vectors(training, report)
+            arrays = (np.ndarray,)
+            return {k: v.copy() if isinstance(v, arrays) else v for k, v in model.items()}
+
+        with one_blas_thread():
+            for _ in range(int(self.max_iter)):
+                task = progress.begin()
+                report.append(training.iterate())
+                if not np.isfinite(report[-1][0]) or not training.is_finite():
+                    raise ValueError(
+                        f"{type(self).__name__}: training diverged at learning_rate="
+                        f"{self.learning_rate:g}. Lower it, raise alpha, or raise n_sampled."
+                    )
+                if progress.end(task, f"loss {report[-1][0]:.4g}", model_now):
+                    break
+        progress.close()
+        self.__dict__.update(self._with_vectors(training, report))
+
+    def _with_vectors(
+        self, training: Training, report: list[tuple[float, float]]
+    ) -> dict[str, Any]:
+        """Return all attributes, with the current vectors."""
+        W = training.outputs.values
+        loss, seconds = (np.array(column) for column in zip(*report, strict=True))
+        self.__dict__.pop("_sum", None)
+        self.__dict__.pop("_positions", None)
+        return vars(self) | {
+            "input_vectors_": training.inputs.values,
+            "output_vectors_": np.ascontiguousarray(W[:, :-1]),
+            "intercept_": W[:, -1].copy(),
+            "fit_report_": {"loss": loss, "seconds": seconds},
+            "n_iter_": len(loss),
+        }
+
+    def _allowed_bytes(self) -> int | None:
+        """Return `max_memory` in bytes; None is what the machine has left."""
+        if self.max_memory is None:
+            return None
+        return parse_bytes(self.max_memory, f"{type(self).__name__}: max_memory")
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {name: state[name] for name in state if name not in ("_sum", "_positions")}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.requires_fit = True
+        return tags
+
+
+def _centred(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors less their mean, divided by the mean of their norms.
+
+    A constant that is added to all of them changes no softmax: of output vectors it cancels out,
+    and of input vectors intercepts make up for it.
+    """
+    vectors = vectors - vectors.mean(axis=0)
+    norm = float(np.linalg.norm(vectors, axis=1).mean())
+    return vectors / np.float32(norm) if norm > 0 else vectors

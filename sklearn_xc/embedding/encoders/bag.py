@@ -1,0 +1,350 @@
+"""Sums of feature vectors, with a residual block, on the unit sphere."""
+
+from numbers import Real
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from sklearn_xc._input.data import read_only
+from sklearn_xc._input.given_vectors import GivenVectors
+from sklearn_xc._input.sklearn_private import Interval
+from sklearn_xc._parallel.row_ranges import for_row_ranges, one_blas_thread
+from sklearn_xc._parallel.team import Team
+from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._state.schema import Array, Record, declares
+from sklearn_xc._training.adam import Adam, LazyAdam, kept_steps, resume_steps
+from sklearn_xc._training.kernels.row_moves import add_rows, squared_norms
+from sklearn_xc._training.moving_rows import Entries
+from sklearn_xc.embedding.kernels.entries import thin_entries
+from sklearn_xc.embedding.kernels.residual import (
+    gradient_before_norms,
+    gradient_before_rectifier,
+    multiply_rows,
+    normalise_rows,
+    rectify_rows,
+)
+
+#: Inputs that a thread encodes together: 512 kB of float32 at 128 dimensions.
+_TOGETHER = 1024
+#: Products in a step of the feature vectors that are worth a second thread, started in 0.1 ms.
+_LEAST_WORK = 2_000_000
+
+
+class BagPass(NamedTuple):
+    """A mini-batch after the forward pass.
+
+    Attributes
+    ----------
+    V : ndarray of float of shape (n, dim)
+        Embeddings.
+    entries : Entries
+        Features of the n inputs, without those dropped out.
+    U : ndarray of float of shape (n, dim)
+        Sums of the vectors of the features.
+    H : ndarray of float of shape (n, dim) or None
+        Hidden units of the residual block, if there is one.
+    inverse_norms : ndarray of float of shape (n,)
+        Inverse norms of the vectors before normalisation; 0 for inputs without features.
+    """
+
+    V: np.ndarray
+    entries: Entries
+    U: np.ndarray
+    H: np.ndarray | None
+    inverse_norms: np.ndarray
+
+
+@declares(A=Array("real", "dim", "dim"), bias=Array("real", "dim"), B=Array("real", "dim", "dim"))
+class Block(NamedTuple):
+    """Parameters of a residual block ``u + max(u A + a, 0) B``, or gradients by them.
+
+    Attributes
+    ----------
+    A, B : ndarray of float of shape (dim, dim)
+    bias : ndarray of float of shape (dim,)
+        The a above.
+    """
+
+    A: np.ndarray
+    bias: np.ndarray
+    B: np.ndarray
+
+
+class BagGradients(NamedTuple):
+    """Gradients by the parameters of a bag of embeddings.
+
+    The gradient by the vector of feature j is ``sum_i entries_ij by_sums_i``, never written out in
+    training.
+
+    Attributes
+    ----------
+    entries : Entries
+        Features of n inputs.
+    by_sums : ndarray of float of shape (n, dim)
+    by_block : Block or None
+        Gradients by the residual block, if there is one.
+    """
+
+    entries: Entries
+    by_sums: np.ndarray
+    by_block: Block | None
+
+
+@declares(
+    embeddings_=Array("real", "features", "dim"),
+    is_given_=Array("bool", "features", optional=True),
+    block_=Record("Block", optional=True),
+)
+class BagOfEmbeddings(BaseEstimator):
+    """Encoder of sparse rows: the sum of their feature vectors, scaled to norm 1.
+
+    With x a row of features, such as tf-idf, and E the vectors of all features::
+
+        u = sum_j x_j E_j
+        y = u + max(u A + a, 0) B       the residual block
+        v = y / |y|
+
+    At the start, B = 0 and the block is the identity. All parameters are trained by Adam; of E,
+    only the rows of features that occur in a mini-batch.
+
+    Parameters
+    ----------
+    residual : bool, default=True
+        Whether to have a residual block; otherwise y = u.
+    dropout : float, default=0.0
+        The share of the features of an input to leave out at random in training [1]_; below 1. The
+        others are scaled up so that u is the same on average.
+    embedding_init : array-like of shape (n_features, dim), tuple of (words, vectors), fitted \
+            DecompMIPSSkipGram, or None, default=None
+        Vectors of features from which training starts; None is for random ones. Features that are
+        not among the words, or whose row is zero, start at random. The others are scaled such that
+        their root-mean-square norm is that of random ones. Words are matched with feature names:
+        of a data frame, or of the `label_vectorizer`. A fit clones the encoder, and clones are not
+        fitted: pass ``(model.words_, model.vectors_)``, or scikit-learn's
+        ``FrozenEstimator(model)``. This helps with few instances and labels without texts: see
+        ``docs/word_vectors.md``.
+
+    Attributes
+    ----------
+    embeddings_ : ndarray of float of shape (n_features, dim)
+        E, in the dtype of the inputs at the start. Drawn from a normal distribution such that the
+        root mean square of the norm of u over these inputs is 1; or from `embedding_init`.
+    is_given_ : ndarray of bool of shape (n_features,) or None
+        Which features have a vector in `embedding_init`: these are meaningful without training.
+    block_ : Block or None
+        The residual block, if there is one.
+
+    Notes
+    -----
+    An input with m features takes O(m dim) time, and the residual block O(dim ** 2).
+
+    References
+    ----------
+    .. [1] N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever and R. Salakhutdinov, "Dropout: a
+       simple way to prevent neural networks from overfitting", JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from sklearn_xc.embedding.encoders import BagOfEmbeddings
+    >>> inputs = csr_array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> encoder = BagOfEmbeddings()
+    >>> encoder.start(inputs, dim=4, seed=0)
+    >>> np.linalg.norm(encoder.encode(inputs), axis=1).round(6)
+    array([1., 1., 0.])
+
+    Train the first two to become alike: the gradient of each is minus the embedding of the other.
+
+    >>> rng = np.random.default_rng(0)
+    >>> for _ in range(30):
+    ...     passed = encoder.forward(inputs[:2], rng)
+    ...     encoder.learn(passed, -passed.V[::-1], rate=0.05)
+    >>> V = encoder.encode(inputs)
+    >>> bool(V[0] @ V[1] > 0.9)
+    True
+    """
+
+    reads: Literal["rows"] = "rows"
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "residual": ["boolean"],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "embedding_init": "no_validation",  # GivenVectors checks it
+    }
+
+    def __init__(
+        self, residual: bool = True, dropout: float = 0.0, embedding_init: Any = None
+    ) -> None:
+        self.residual = residual
+        self.dropout = dropout
+        self.embedding_init = embedding_init
+
+    def name_features(self, names: Any) -> None:
+        """Receive the names of the features; see `Encoder.name_features`."""
+        self._feature_names = names
+
+    def start(self, inputs: sp.csr_array, dim: int, seed: int) -> None:
+        """Make initial parameters; see `Encoder.start`."""
+        self._validate_params()
+        rng, dtype = np.random.default_rng(seed), inputs.dtype
+        indptr = inputs.indptr.astype(np.int64)
+        squares = squared_norms(read_only(indptr[:-1]), np.diff(indptr), read_only(inputs.data))
+        squares = squares[squares > 0]
+        mean_square = float(squares.mean()) if len(squares) else 1.0
+        shape = inputs.shape[1], dim
+        self.embeddings_ = rng.standard_normal(shape, dtype)  # type: ignore[arg-type]
+        self.embeddings_ *= dtype.type((dim * mean_square) ** -0.5)
+        names, given = self.__dict__.pop("_feature_names", None), self._given()
+        self.is_given_ = (
+            None if given is None else given.replace(self.embeddings_, names, mean_square**-0.5)
+        )
+        self.block_: Block | None = None
+        if self.residual:
+            A = rng.standard_normal((dim, dim), dtype)  # type: ignore[arg-type]
+            A *= dtype.type(dim**-0.5)
+            self.block_ = Block(A, np.zeros(dim, dtype), np.zeros((dim, dim), dtype))
+        self._lazy_steps = LazyAdam(shape, dtype)
+        self._block_steps = [Adam(part.shape, dtype) for part in self.block_ or ()]
+
+    def continue_from(self, other: "BagOfEmbeddings", places: np.ndarray) -> None:
+        """Take what another encoder has learnt; see `Encoder.continue_from`."""
+        known = np.flatnonzero(places >= 0)
+        self.embeddings_[known] = other.embeddings_[places[known]]
+        if self.block_ is not None and other.block_ is not None:
+            dtype = self.embeddings_.dtype
+            self.block_ = Block(*(np.array(part, dtype) for part in other.block_))
+
+    def finish(self) -> None:
+        """Drop the optimiser's state; see `Encoder.finish`."""
+        self.__dict__.pop("_lazy_steps", None)
+        self.__dict__.pop("_block_steps", None)
+
+    def _given(self) -> GivenVectors | None:
+        """Return the vectors to start from, if there are some."""
+        if self.embedding_init is None:
+            return None
+        return GivenVectors.read(self.embedding_init, f"{type(self).__name__}: embedding_init")
+
+    def _kept(self) -> dict[str, np.ndarray]:
+        """Return the arrays of a checkpoint."""
+        return kept_steps(*self._learning())
+
+    def _resume(self, found: dict[str, np.ndarray]) -> None:
+        """Continue from a checkpoint after ``start`` with the same arguments, in place."""
+        resume_steps(*self._learning(), found)
+
+    def _learning(self) -> tuple[list[np.ndarray], list[Adam | LazyAdam]]:
+        return [self.embeddings_, *(self.block_ or ())], [self._lazy_steps, *self._block_steps]
+
+    def parameter_shapes(self, n_features: int, dim: int) -> list[tuple[str, tuple[int, ...], int]]:
+        """Return what ``start`` will allocate; see `Encoder.parameter_shapes`."""
+        shapes: list[tuple[str, tuple[int, ...], int]]
+        shapes = [("vectors of the features and means of their gradients", (n_features, dim), 3)]
+        if (given := self._given()) is not None:
+            shapes.append(("vectors to start from", given.values.shape, 1))
+        if self.residual:
+            shapes.append(("the residual block and means of its gradients", (2, dim, dim), 3))
+        return shapes
+
+    def encode(self, inputs: sp.csr_array, n_jobs: int | None = None) -> np.ndarray:
+        """Return embeddings, (n, dim); see `Encoder.encode`."""
+        whole = self._entries(inputs)
+        n, dim = len(whole.starts), self.embeddings_.shape[1]
+        out = np.zeros((n, dim), self.embeddings_.dtype)
+
+        def work(first: int, last: int) -> None:
+            self._forward(whole.part(first, last), out[first:last])
+
+        for_row_ranges(work, n, _TOGETHER, n_jobs)
+        return out
+
+    def forward(
+        self, inputs: sp.csr_array, rng: np.random.Generator, n_jobs: int | None = None
+    ) -> BagPass:
+        """Return the embeddings of a mini-batch in training; see `Encoder.forward`."""
+        entries = self._entries(inputs)
+        if self.dropout > 0.0:
+            entries = self._thinned(entries, rng)
+        V = np.zeros((len(entries.starts), self.embeddings_.shape[1]), self.embeddings_.dtype)
+        return BagPass(V, entries, *self._forward(entries, V))
+
+    def gradients(self, passed: BagPass, gradient: np.ndarray) -> BagGradients:
+        """Return the gradients with respect to all parameters.
+
+        Parameters
+        ----------
+        passed : BagPass
+            From ``forward``.
+        gradient : ndarray of float of shape (n, dim)
+            With respect to ``passed.V``.
+
+        Returns
+        -------
+        BagGradients
+        """
+        V, entries, U, H, inverse_norms = passed
+        G = read_only(np.ascontiguousarray(gradient, V.dtype))
+        by_Y = np.zeros_like(V)
+        gradient_before_norms(G, read_only(V), read_only(inverse_norms), by_Y)
+        if H is None or self.block_ is None:
+            return BagGradients(entries, by_Y, None)
+        A, _, B = self.block_
+        with one_blas_thread():
+            by_H = by_Y @ B.T
+            gradient_before_rectifier(by_H, read_only(H))
+            by_block = Block(U.T @ by_H, by_H.sum(axis=0), H.T @ by_Y)
+            by_sums = by_H @ A.T
+        by_sums += by_Y
+        return BagGradients(entries, by_sums, by_block)
+
+    def learn(
+        self, passed: BagPass, gradient: np.ndarray, rate: float, n_jobs: int | None = None
+    ) -> None:
+        """Take a step; see `Encoder.learn`."""
+        entries, by_sums, by_block = self.gradients(passed, gradient)
+        n_products = int(entries.counts.sum()) * by_sums.shape[1]
+        with Team(count_threads(n_jobs) if n_products >= _LEAST_WORK else 1) as team:
+            self._lazy_steps.step(self.embeddings_, entries, by_sums, rate, team)
+        if self.block_ is not None and by_block is not None:
+            for steps, values, by in zip(self._block_steps, self.block_, by_block, strict=True):
+                steps.step(values, by, rate)
+
+    def _forward(
+        self, entries: Entries, V: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+        """Write embeddings to V, and return U, H and the inverse norms."""
+        U, H, inverse_norms = np.zeros_like(V), None, np.zeros(len(V), V.dtype)
+        add_rows(read_only(self.embeddings_), *(read_only(part) for part in entries), U)
+        Y = U
+        if self.block_ is not None:
+            A, bias, B = (read_only(part) for part in self.block_)
+            H, Y = np.zeros_like(V), np.zeros_like(V)
+            multiply_rows(read_only(U), A, H)
+            rectify_rows(H, bias)
+            multiply_rows(read_only(H), B, Y)
+        normalise_rows(read_only(U), read_only(Y), H is not None, V, inverse_norms)
+        return U, H, inverse_norms
+
+    def _entries(self, inputs: sp.csr_array) -> Entries:
+        """Return the features of the inputs, in the types that kernels read."""
+        n_features, dtype = len(self.embeddings_), self.embeddings_.dtype
+        if inputs.shape[1] != n_features:
+            raise ValueError(
+                f"{type(self).__name__}: inputs must have {n_features} features, as in start. Got "
+                f"{inputs.shape[1]}."
+            )
+        indptr = inputs.indptr.astype(np.int64)
+        ids = inputs.indices.astype(np.int32, copy=False)
+        values = inputs.data.astype(dtype, copy=False)
+        return Entries(indptr[:-1], np.diff(indptr), ids, values)
+
+    def _thinned(self, entries: Entries, rng: np.random.Generator) -> Entries:
+        """Return the entries with some left out, and the others scaled."""
+        left = Entries(*(part.copy() for part in entries))
+        draws = rng.random(len(left.ids), np.float32)
+        scale = left.values.dtype.type(1.0 / (1.0 - self.dropout))
+        thin_entries(*left, read_only(draws), np.float32(self.dropout), scale)
+        return left

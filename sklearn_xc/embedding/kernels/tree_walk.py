@@ -1,0 +1,103 @@
+"""Values of regression trees over scores and a label's frequency, and what is made of them."""
+
+import math
+
+import numpy as np
+
+from sklearn_xc._compile.jit import kernel
+
+
+@kernel
+def trees_value(trees, scores, i, last):
+    """Return the sum of all trees' values for a pair.
+
+    Features are rounded to float32 and compared with thresholds in float64, ties go to the left, as
+    in scikit-learn.
+
+    Parameters
+    ----------
+    trees : tuple of ndarray (root, feature, threshold, left, right, value)
+        int32 of shape (n_trees,); int32, float64, int32, int32 and float64 of shape (n_nodes,). A
+        node with a negative `left` is a leaf.
+    scores : ndarray of float of shape (n, n_scores)
+    i : int
+        Which row of them.
+    last : float32
+        The feature after the scores.
+    """
+    root, feature, threshold, left, right, value = trees
+    n_scores = scores.shape[1]
+    total = 0.0
+    for t in range(root.shape[0]):
+        node = np.uint32(root[t])
+        while left[node] >= 0:
+            f = feature[node]
+            x = np.float32(scores[i, f]) if f < n_scores else last
+            # Written so that NaN goes to the right.
+            if np.float64(x) <= threshold[node]:
+                node = np.uint32(left[node])
+            else:
+                node = np.uint32(right[node])
+        total += value[node]
+    return total
+
+
+@kernel
+def add_tree_values(trees, scores, last, out):
+    """Write the trees' value and the sum of all scores, for each pair of an instance and a label.
+
+    Parameters
+    ----------
+    trees : tuple of ndarray
+        As in `trees_value`.
+    scores : ndarray of float of shape (n, n_scores)
+    last : ndarray of float32 of shape (n,)
+        The feature after the scores.
+    out : ndarray of float of shape (n,)
+        Written; summed in float64.
+    """
+    for i in range(out.shape[0]):
+        total = 0.0
+        for s in range(scores.shape[1]):
+            total += np.float64(scores[i, s])
+        out[i] = trees_value(trees, scores, i, last[i]) + total
+
+
+@kernel
+def mix_probabilities(trees, linear, mixture, scores, last, out):
+    """Write the probability that boosted trees and a logistic model give each pair.
+
+    Parameters
+    ----------
+    trees : tuple of ndarray
+        As in `trees_value`; their values are added to a log-odds.
+    linear : ndarray of float64 of shape (n_scores + 2,)
+        Weights of the logistic model: of the scores, the feature after them, and 1.
+    mixture : tuple of float (share, start, floor, factor)
+        The trees' share of the probability, and the log-odds that they add to. Where the logistic
+        model's probability is below `floor`, trees are not asked: it is multiplied by `factor`.
+    scores : ndarray of float of shape (n, n_scores)
+    last : ndarray of float32 of shape (n,)
+        The feature after the scores.
+    out : ndarray of float of shape (n,)
+        Written; -inf where the sum of the scores is.
+    """
+    share, start, floor, factor = mixture
+    n_scores = scores.shape[1]
+    for i in range(out.shape[0]):
+        total, odds = 0.0, linear[n_scores + 1] + linear[n_scores] * np.float64(last[i])
+        for s in range(n_scores):
+            score = np.float64(scores[i, s])
+            total += score
+            odds += linear[s] * score
+        if total == -np.inf:
+            out[i] = total
+            continue
+        chance = 1.0 / (1.0 + math.exp(-odds))
+        if chance < floor:
+            out[i] = factor * chance
+        else:
+            if share > 0.0:
+                odds = start + trees_value(trees, scores, i, last[i])
+                chance = share / (1.0 + math.exp(-odds)) + (1.0 - share) * chance
+            out[i] = chance

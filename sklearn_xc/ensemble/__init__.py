@@ -1,0 +1,7 @@
+"""Classifiers around other classifiers: stacking, thresholds and calibration."""
+
+from sklearn_xc.ensemble.calibration import TopKCalibrator
+from sklearn_xc.ensemble.stacking import StackingXC
+from sklearn_xc.ensemble.thresholds import ThresholdTuner
+
+__all__ = ["StackingXC", "ThresholdTuner", "TopKCalibrator"]

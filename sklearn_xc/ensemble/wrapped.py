@@ -1,0 +1,282 @@
+"""A classifier around another one, with something learned from its answers to held-out rows."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_xc._input.arguments import check_count
+from sklearn_xc._input.blank_rows import LabelFrequencies, features_of, is_blank, shares_any
+from sklearn_xc._input.checks import check_rows, check_targets
+from sklearn_xc._input.data import DenseRows, Targets
+from sklearn_xc._input.sparse import check_sparse
+from sklearn_xc._labels.allowed import AllowedLabels
+from sklearn_xc._labels.explanation import Explanation
+from sklearn_xc._labels.out_of_fold import Answers, ask, classes_of, n_rows, tagger_in
+from sklearn_xc._labels.some_labels import estimator_with_classes
+from sklearn_xc._parallel.memory import require_bytes
+from sklearn_xc._parallel.progress import Fit
+from sklearn_xc._state.fitted import reads_one_state
+from sklearn_xc._state.schema import Array, Estimator, Record, declares
+from sklearn_xc._topk import unwrap
+from sklearn_xc.base import XCClassifier
+from sklearn_xc.ensemble.held_out import HeldOut, LearnsFromHeldOut, Members
+from sklearn_xc.ensemble.scored_pairs import PAIR_BYTES, ScoredPairs, scored_pairs
+
+
+@declares(
+    _frequencies=Record("LabelFrequencies", optional=True),
+    _known_features=Array("bool", lambda model: model._n_known()),
+)
+class AnswersBlankRows:
+    """Answers instances without known features by the labels' frequencies, as members do."""
+
+    #: None if members make features of X themselves.
+    _frequencies: LabelFrequencies | None
+    #: Whether some training instance has each feature, bool of shape (n_features,).
+    _known_features: np.ndarray
+
+    def _keep_frequencies(self, X: Any, held_out: HeldOut, *, reads_matrix: bool) -> None:
+        own: Any = self
+        self._frequencies, self._known_features = None, np.empty(0, bool)
+        if not reads_matrix:
+            return
+        instances, n_labels = check_rows(own, X, reset=False), len(own.classes_)
+        if isinstance(own.cv, str):  # it is not known which features prefit members have seen
+            counts, total = own.label_counts_.astype(np.float64), float(own.n_samples_fit_)
+            self._frequencies = LabelFrequencies(counts, total, np.zeros(n_labels), 0.0)
+            self._known_features = np.ones(instances.shape[1], bool)
+            return
+        weight = held_out.weight
+        indptr, labels = held_out.targets.by_instance(len(weight))
+        rows = np.repeat(np.arange(len(weight)), np.diff(indptr))
+        self._frequencies = LabelFrequencies.of(rows, labels, weight, is_blank(instances), n_labels)
+        self._known_features = features_of(instances, np.flatnonzero(weight > 0))
+
+    def _n_known(self) -> int | str:
+        """Return the length of ``_known_features``, for its declaration."""
+        return 0 if self._frequencies is None else "features"
+
+    def _are_blank(self, X: Any) -> np.ndarray:
+        """Return which instances have no known feature, bool of shape (n,)."""
+        own: Any = self
+        if self._frequencies is None:
+            return np.zeros(n_rows(X, type(self).__name__), bool)
+        X = check_rows(own, X, reset=False)
+        if isinstance(X, DenseRows):
+            return np.asarray(~X.values[:, self._known_features].any(axis=1))
+        return ~shares_any(X.without_zeros(), self._known_features)
+
+    def _blank_chances(self) -> np.ndarray:
+        """Return the probabilities of the labels of an instance without known features."""
+        assert self._frequencies is not None
+        return self._frequencies.of_blank() / self._frequencies.total
+
+
+def reads_features(estimator: Any) -> bool:
+    """Return whether X is a matrix of features to an estimator of this package.
+
+    Pipelines may make features of anything, and take a row of zeros for one like any other.
+    """
+    is_outer = any(hasattr(estimator, name) for name in ("estimators", "steps"))
+    return isinstance(estimator, XCClassifier) and not is_outer and estimator._reads_matrix
+
+
+@declares(
+    estimator_=Estimator(labels="labels", features="features"),
+    group_edges_=Array(
+        "int64", None, least=1, rises=True, below=lambda model: model.n_samples_fit_ + 1
+    ),
+)
+class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
+    """Scores and ranks as ``estimator_`` does.
+
+    A subclass calls ``_learn_pairs`` in fit, and has the parameters ``estimator``, ``cv``,
+    ``top_k``, ``n_jobs`` and ``random_state``.
+    """
+
+    estimator: Any
+    estimator_: Any
+    top_k: int
+
+    @reads_one_state
+    def predict(self, X: Any) -> Any:
+        """Return the labels of each instance; the container follows that of y in fit.
+
+        Parameters
+        ----------
+        X : object of n instances
+            As in fit.
+
+        Returns
+        -------
+        ndarray of shape (n,), ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
+            After a 1-D fit the class that ``estimator_`` predicts. Otherwise an indicator of the
+            labels past the threshold; after a sparse fit only the ``top_k`` best of each row are
+            considered.
+        """
+        check_is_fitted(self)
+        if self._targets_kind == "classes":
+            check_sparse(X, "X", type(self).__name__)
+            return self.estimator_.predict(X)
+        return super().predict(X)
+
+    @available_if(lambda self: hasattr(self._inner, "explain"))
+    def explain(
+        self, x: Any, label: Any, *, feature_names: Any = None, n_features: int | None = 10
+    ) -> Explanation:
+        """Return the features that made the score of ``estimator_`` for one label and instance.
+
+        Parameters
+        ----------
+        x : {array-like, sparse matrix} of shape (1, n_features) or (n_features,)
+            The instance.
+        label : object
+            A member of ``classes_``.
+        feature_names : array-like of str of shape (n_features,), default=None
+            Names; None takes those of fit, else column numbers.
+        n_features : int or None, default=10
+            How many features to list at most; None for all with a contribution.
+
+        Returns
+        -------
+        Explanation
+            As of the estimator.
+        """
+        check_is_fitted(self)
+        return self.estimator_.explain(x, label, feature_names=feature_names, n_features=n_features)
+
+    @property
+    def _reads_matrix(self) -> bool:
+        return getattr(self.estimator, "_reads_matrix", True)
+
+    @property
+    def _inner(self) -> Any:
+        """The estimator, fitted or not."""
+        return getattr(self, "estimator_", self.estimator)
+
+    @property
+    def _has_columns(self) -> bool:
+        """Whether y was an indicator."""
+        return self._targets_kind != "classes"
+
+    @property
+    def _nor_known_by(self) -> str:  # type: ignore[override]
+        return getattr(unwrap(self.estimator_, None)[0], "_nor_known_by", "")
+
+    def _name_labels(self, classes: np.ndarray) -> None:
+        self.classes_ = classes
+        self.estimator_ = estimator_with_classes(self.estimator_, classes)
+
+    def _routed_parts(self) -> dict[str, Any]:
+        return {} if isinstance(self.cv, str) else {"estimator": self.estimator}
+
+    def _part_name(self, name: str) -> str:
+        return name
+
+    def _learn_pairs(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        params: dict[str, Any],
+        fit: Fit,
+        *,
+        of_classes: bool = True,
+    ) -> tuple[ScoredPairs, HeldOut]:
+        """Fit ``estimator_``, and return pairs of held-out rows and their ``top_k`` best labels.
+
+        Without `of_classes` no row is held out of a 1-D y, and there are no pairs.
+        """
+        who = type(self).__name__
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            raise TypeError(f"{who}: estimator must be a classifier. Got {self.estimator!r}.")
+        if tagger_in(self.estimator) is not None:
+            raise TypeError(
+                f"{who}: estimator must take y as a classifier does, and this one takes names. Put "
+                f"{who} inside: TextClassifierXC(vectorizer, {who}(classifier))."
+            )
+        members = [("estimator", self.estimator)]
+        held_out, _, progress = self._fit_held_out(
+            members, X, y, sample_weight, params, fit, of_classes=of_classes
+        )
+        progress.close()
+        frequencies = [
+            np.rint(counts * scale).astype(np.int64)
+            for counts, scale in zip(held_out.counts, held_out.scales, strict=True)
+        ]
+        answers = [of_fold[0] for of_fold in held_out.answers]
+        targets, weight = held_out.targets, held_out.weight
+        return scored_pairs(answers, held_out.rows, frequencies, targets, weight), held_out
+
+    def _check_prefit(self, y: Any, n: int, members: Members) -> Targets:
+        who, known = type(self).__name__, classes_of(self.estimator)
+        is_indicator = sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
+        if is_indicator and np.shape(y)[1] != len(known):
+            raise ValueError(
+                f"{who}: y must have a column for each of the {len(known)} labels of the fitted "
+                f"estimator. Got shape {np.shape(y)}."
+            )
+        return check_targets(self, y, n, known)
+
+    def _depth(self) -> int:
+        top_k = check_count(self.top_k, f"{type(self).__name__}: top_k")
+        return min(top_k, len(self.classes_))
+
+    def _require_pairs(self, n: int, n_members: int) -> None:
+        require_bytes(
+            n * self._depth() * PAIR_BYTES,
+            None,
+            f"the pairs, {n} held-out instances x {self._depth()} labels",
+            "Hold out fewer instances (cv), or lower top_k.",
+            type(self).__name__,
+        )
+
+    def _keep_members(self, fitted: list[tuple[str, Any]]) -> None:
+        self.estimator_ = fitted[0][1]
+        if self._has_columns and np.array_equal(self.classes_, np.arange(len(self.classes_))):
+            self.classes_ = classes_of(self.estimator_)  # which may have been given names
+        self._set_features_and_unseen([self.estimator_])
+
+    def _find_unseen(self) -> np.ndarray:
+        """Return the labels that ``estimator_`` knows nothing of."""
+        return self._unknown_to([self.estimator_] if hasattr(self, "estimator_") else [])
+
+    def _ask_members(self, members: Members, X: Any) -> list[Answers]:
+        return [self._ask(members[0][1], X, self._depth())]
+
+    def _ask(self, fitted: Any, X: Any, k: int, allowed: AllowedLabels | None = None) -> Answers:
+        how: Any = {"are_columns": self._has_columns, "unseen": self._unseen_labels}
+        who = type(self).__name__
+        return ask("estimator", fitted, X, k, self.classes_, who, allowed=allowed, **how)
+
+    def _allowed_topk(
+        self, X: Any, k: int, allowed: AllowedLabels, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._ask(self.estimator_, X, k, allowed)
+
+    def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        return self._ask(self.estimator_, X, k)
+
+    def _all_scores(self, X: Any) -> np.ndarray:
+        n, n_labels = n_rows(X, type(self).__name__), len(self.classes_)
+        require_bytes(
+            32 * n * n_labels,
+            None,
+            f"the dense scores, {n} instances x {n_labels} labels",
+            "Ask for fewer instances at a time, or use predict_topk.",
+            type(self).__name__,
+        )
+        own = classes_of(self.estimator_)
+        if hasattr(self.estimator_, "decision_function") and len(own) == n_labels:
+            scores = self.estimator_.decision_function(X)
+            if not sp.issparse(scores):
+                scores = np.asarray(scores)
+                return scores[:, None] if scores.ndim == 1 else scores
+        labels, found = self._ask(self.estimator_, X, n_labels)
+        scores = np.full((n, n_labels), -np.inf, found.dtype)
+        at, ranks = np.nonzero(labels >= 0)
+        scores[at, labels[at, ranks]] = found[at, ranks]
+        return scores[:, 1:] - scores[:, :1] if self._is_binary else scores

@@ -1,1 +1,0 @@
-"""Which fold each row goes to."""

@@ -1,1 +1,0 @@
-"""Rows of X, in CSR and dense: reading, ordering, comparing and summing them."""

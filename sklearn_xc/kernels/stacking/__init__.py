@@ -1,1 +1,0 @@
-"""What a stack runs: the trees that score pairs."""

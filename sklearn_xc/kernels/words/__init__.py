@@ -1,1 +1,0 @@
-"""Kernels that count which words occur near each other."""

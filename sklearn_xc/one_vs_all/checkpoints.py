@@ -1,0 +1,115 @@
+"""Finished label blocks of one-vs-all, and scored folds, in ``checkpoint_dir``."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc._input.data import CsrRows, DenseRows, Targets
+from sklearn_xc._parallel.engines import Workers, engine_at_work
+from sklearn_xc._state.checkpoints import Checkpoints, checkpoints_of, data_of
+from sklearn_xc.one_vs_all.solver.newton_cg import STATUS_NAMES, BlockSolution
+from sklearn_xc.one_vs_all.solver.problem import OneVsAllProblem
+
+#: No plan has more workers.
+_MOST_WORKERS = 2**16
+_INTEGERS = ("labels", "n_iter", "n_products", "status")
+
+
+class BlockStore:
+    """The finished parts of a fit.
+
+    Attributes
+    ----------
+    workers : Workers
+        Those of the call that began the fit, for which labels are cut into blocks.
+    """
+
+    def __init__(self, checkpoints: Checkpoints) -> None:
+        self._checkpoints = checkpoints
+        n, n_processes = (min(max(1, number), _MOST_WORKERS) for number in checkpoints.settings)
+        self.workers = Workers(n, min(n, n_processes))
+
+    def put(self, number: int, solution: BlockSolution) -> None:
+        """Keep the solution of a block."""
+        arrays = {one.name: getattr(solution, one.name) for one in fields(solution)}
+        self._checkpoints.put(f"block-{number:06d}", arrays)
+
+    def get(
+        self, number: int, labels: np.ndarray, problem: OneVsAllProblem
+    ) -> BlockSolution | None:
+        """Return the solution of a block, None if it is missing or does not fit the problem."""
+        arrays = self._checkpoints.get(f"block-{number:06d}")
+        if arrays is None or not _is_solution(arrays, labels, problem):
+            return None
+        return BlockSolution(**arrays)
+
+    def put_scores(self, call: int, fold: int, values: Sequence[int], scored: Any) -> None:
+        """Keep the scores of some values of C on a fold; `call` numbers them."""
+        arrays = {"fold": np.array(fold), "values": np.array(values), "table": np.array(scored)}
+        self._checkpoints.put(f"scores-{call:04d}", arrays)
+
+    def get_scores(self, call: int, fold: int, values: Sequence[int]) -> np.ndarray | None:
+        """Return what ``put_scores`` kept, None if it is missing or of other values."""
+        arrays = self._checkpoints.get(f"scores-{call:04d}")
+        if arrays is None or arrays.keys() != {"fold", "values", "table"}:
+            return None
+        is_same = arrays["fold"] == fold and arrays["values"].tolist() == list(values)
+        table = arrays["table"]
+        fits = table.shape == (len(values), 4) and table.dtype == np.float64
+        return table if is_same and fits and np.isfinite(table).all() else None
+
+
+def _is_solution(
+    arrays: dict[str, np.ndarray], labels: np.ndarray, problem: OneVsAllProblem
+) -> bool:
+    """Tell whether arrays are a solution for these labels, which compiled loops may read."""
+    if arrays.keys() != {one.name for one in fields(BlockSolution)}:
+        return False
+    m, n_weights = len(labels), arrays["values"].size
+    for name, array in arrays.items():
+        dtype = np.dtype(np.int64 if name in _INTEGERS else np.float64)
+        shape: tuple[int, ...] = (m,)
+        if name in ("values", "intercepts"):
+            dtype = problem.dtype
+        if name in ("indices", "values"):
+            shape = (n_weights,)
+        if name in ("indices", "indptr"):
+            dtype = np.dtype(np.int32 if name == "indices" else np.int64)
+        if name == "indptr":
+            shape = (m + 1,)
+        if (array.dtype, array.shape) != (dtype, shape):
+            return False
+    indptr, indices, status = arrays["indptr"], arrays["indices"], arrays["status"]
+    label_of = np.repeat(np.arange(m), np.maximum(np.diff(indptr), 0))
+    return bool(
+        np.array_equal(arrays["labels"], labels)
+        and (indptr[0], indptr[-1]) == (0, n_weights) == (0, len(label_of))
+        and (np.diff(label_of * problem.n_features + indices) > 0).all()
+        and (indices >= 0).all()
+        and (indices < problem.n_features).all()
+        and (status >= 0).all()
+        and (status < len(STATUS_NAMES)).all()
+        and np.isfinite(arrays["values"]).all()
+        and np.isfinite(arrays["intercepts"]).all()
+    )
+
+
+@contextmanager
+def block_store(
+    estimator: Any,
+    instances: CsrRows | DenseRows,
+    targets: Targets,
+    weight: np.ndarray | None,
+    **others: Sequence[np.ndarray] | None,
+) -> Iterator[BlockStore | None]:
+    """Open the folder ``checkpoint_dir`` of an estimator; yields None where there is none.
+
+    `others` are further arrays on which the fit depends.
+    """
+    data = {**data_of(instances, targets, weight), **others}
+    settings = [*engine_at_work().count(estimator.n_jobs)]
+    with checkpoints_of(estimator, data, settings) as checkpoints:
+        yield None if checkpoints is None else BlockStore(checkpoints)

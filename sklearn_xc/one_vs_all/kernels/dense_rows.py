@@ -1,0 +1,92 @@
+"""Rows of a dense matrix, as the Newton kernels read them: ``X = (values,)``.
+
+The functions are those of ``csr_rows``; dense rows are contiguous and few features wide, so that
+nothing is gained by a compact copy.
+"""
+
+import numpy as np
+
+from sklearn_xc._compile.emitters.int16_lanes import prefetch
+from sklearn_xc._compile.jit import inlined
+
+
+def make_copy(n, room, dtype):
+    """Return no room: dense rows are never copied."""
+    return (np.empty((0, 0), dtype),)
+
+
+@inlined
+def prefetch_row(X, i):
+    """Ask for the beginning of row i."""
+    values = X[0]
+    prefetch(values, np.uint64(i) * np.uint64(values.shape[1]))
+
+
+@inlined
+def row_dot(X, i, vector):
+    """Return ``x_i . vector``, summed in the type of X."""
+    row = X[0][i]
+    total = row.dtype.type(0)
+    for j in range(row.shape[0]):
+        total += row[j] * vector[j]
+    return total
+
+
+@inlined
+def row_dot_pair(X, i, one, two):
+    """Return ``x_i . one`` and ``x_i . two``."""
+    row = X[0][i]
+    first, second = row.dtype.type(0), row.dtype.type(0)
+    for j in range(row.shape[0]):
+        first += row[j] * one[j]
+        second += row[j] * two[j]
+    return first, second
+
+
+@inlined
+def row_dot_double(X, i, vector):
+    """Return ``x_i . vector``, summed in float64."""
+    row = X[0][i]
+    total = np.float64(0.0)
+    for j in range(row.shape[0]):
+        total += np.float64(row[j]) * np.float64(vector[j])
+    return total
+
+
+@inlined
+def add_row(X, i, scale, out):
+    """Add ``scale * x_i`` to `out`."""
+    row = X[0][i]
+    for j in range(row.shape[0]):
+        out[j] += scale * row[j]
+
+
+@inlined
+def add_row_pair(X, i, scale_one, one, scale_two, two):
+    """Add multiples of x_i to two vectors that do not overlap."""
+    row = X[0][i]
+    for j in range(row.shape[0]):
+        one[j] += scale_one * row[j]
+        two[j] += scale_two * row[j]
+
+
+@inlined
+def add_row_and_squares(X, i, scale, weight, out, squares):
+    """Add ``scale * x_i`` to `out` and ``weight * x_i**2`` to `squares`, both float64."""
+    row = X[0][i]
+    for j in range(row.shape[0]):
+        value = np.float64(row[j])
+        out[j] += scale * value
+        squares[j] += weight * value * value
+
+
+@inlined
+def is_compactable(X, rows, room):
+    """Tell that dense rows are used where they stand."""
+    return False
+
+
+@inlined
+def compact(X, rows, position, touched, out):
+    """Return 0: dense rows are never copied."""
+    return 0

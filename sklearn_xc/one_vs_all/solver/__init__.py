@@ -1,0 +1,1 @@
+"""Newton-CG for blocks of labels, with working sets of rows."""

@@ -1,0 +1,693 @@
+"""Newton with conjugate gradients for a block of labels in lock step.
+
+Each label's problem is solved on its own: its arithmetic does not depend on the labels beside it.
+They share the one step that reads all of X: finding the rows that may have a loss at their trial
+points, which costs little more for 64 points than for one. A label that has converged leaves its
+lane to the next one in the queue.
+
+Method: section 2 of Schultheis and Babbar (2022), after Galli and Lin (2021): backtracking line
+search with sufficient decrease, stopping rule ``|g| <= eps |g(0)|``.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from sklearn_xc._compile.arithmetic.vectors import norm_of_difference
+from sklearn_xc._input.data import read_only
+from sklearn_xc._parallel.interrupt import StopFlag
+from sklearn_xc._parallel.memory import format_bytes
+from sklearn_xc.one_vs_all.kernels.block_newton import (
+    MAX_FLAT,
+    block_newton_kernels,
+    list_weights,
+    measure_start,
+    prune_point,
+)
+from sklearn_xc.one_vs_all.kernels.lanes import (
+    NEWTON,
+    PRUNED,
+    Lanes,
+    Rows,
+    Scratch,
+    WorkingSets,
+)
+from sklearn_xc.one_vs_all.solver.problem import (
+    InstanceSums,
+    OneVsAllProblem,
+    PositiveSums,
+    is_side_by_side,
+    sum_rows,
+)
+from sklearn_xc.one_vs_all.solver.screening import CsrScreen, make_screen
+from sklearn_xc.one_vs_all.solver.shared_negatives import (
+    KinkSolution,
+    KinkSolver,
+    shared_negatives_of,
+)
+from sklearn_xc.one_vs_all.solver.smooth_newton import SmoothNewton, smooth_workspace_bytes
+from sklearn_xc.one_vs_all.solver.working_sets import (
+    Batch,
+    WorkingSetSolver,
+    labels_that_pay,
+    sample_of,
+    weights_of,
+    working_set_bytes,
+)
+
+CG_TOLERANCE = 0.5
+CG_MAX_ITER = 100
+PRECONDITIONER_WEIGHT = 0.01
+_CG = CG_TOLERANCE, PRECONDITIONER_WEIGHT, CG_MAX_ITER
+#: A gradient at zero counts as zero where it is at most so many times the rounding of its sum.
+_ROUNDINGS = 8.0
+
+#: A compact copy of active rows is made up to so many times d non-zeros: beyond, most features are
+#: in it, and the rows are used where they stand.
+_COPY_FEATURES = 8
+#: A call of ``advance`` takes lanes with at most so many candidates, so that Ctrl-C is heard.
+_ROWS_PER_CALL = 2**20
+
+#: Of the sample of rows that tells where a step leads: share of all, and how many at least and at
+#: most. Where rows are few, to look at many of them costs as much as what it saves.
+SAMPLE_SHARE, SAMPLE_ROWS = 0.01, (128, 512)
+
+CONVERGED, OUT_OF_ITERATIONS, STALLED = range(3)
+STATUS_NAMES = ("converged", "max_iter", "stalled")
+
+
+@dataclass
+class BlockSolution:
+    """The weights of a block of labels, and what is known about them.
+
+    Attributes
+    ----------
+    labels : ndarray of int64 of shape (m,)
+        The labels, in the order of the rows below.
+    indptr, indices, values : ndarray
+        Weights after pruning in CSR form, (m, d).
+    intercepts : ndarray of shape (m,)
+        Intercepts, of the dtype of X.
+    n_iter, n_products, status : ndarray of int64 of shape (m,)
+        Newton steps, products with the Hessian, and an index into ``STATUS_NAMES``.
+    objective, gradient_norm, gradient_tolerance, pruned_objective : ndarray of float64 (m,)
+        Evaluated in float64 at the weights before pruning (but the last).
+    seconds : ndarray of float64 of shape (m,)
+        The block's wall time, shared out by Newton steps and Hessian products.
+    """
+
+    labels: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    intercepts: np.ndarray
+    n_iter: np.ndarray
+    n_products: np.ndarray
+    status: np.ndarray
+    objective: np.ndarray
+    gradient_norm: np.ndarray
+    gradient_tolerance: np.ndarray
+    pruned_objective: np.ndarray
+    seconds: np.ndarray
+
+
+class Starter(Protocol):
+    """The part of an initialiser that is used here."""
+
+    def start(
+        self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
+    ) -> np.ndarray:
+        """Return the start vector of a label, float64 of shape (d + 1,)."""
+
+    def mixtures(
+        self, prepared: Any, problem: OneVsAllProblem, positives: PositiveSums
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return starts as multiples of the sums of positives and of one vector, if they are."""
+
+    def sparse_starts(self, prepared: Any, problem: OneVsAllProblem, labels: np.ndarray) -> Any:
+        """Return starts as sparse vectors, if they are, (m, d + 1), or None."""
+
+    def parents(self, problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray | None:
+        """Return the positions of the labels that each starts from, -1 for none."""
+
+
+class NewtonStep(NamedTuple):
+    """One step of one label, for those who watch.
+
+    Attributes
+    ----------
+    label, n_iter : int
+        Label, and Newton steps so far; 0 is the start vector.
+    step_length : float
+        What was taken of the Newton step.
+    active_share : float
+        Share of the instances with a loss after the step.
+    objective, gradient_norm : float
+        After the step, in the arithmetic of X.
+    """
+
+    label: int
+    n_iter: int
+    step_length: float
+    active_share: float
+    objective: float
+    gradient_norm: float
+
+
+@dataclass
+class _Label:
+    """One label on its way through the block; -1 steps before its start is evaluated."""
+
+    row: int
+    tolerance: float
+    starts_at_zero: bool = False
+    n_iter: int = -1
+    n_products: int = 0
+    status: int = CONVERGED
+
+
+def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int, side_by_side: bool = False) -> int:
+    """Return about how many bytes a block's workspace takes besides X and the weights found.
+
+    `side_by_side` is what ``is_side_by_side`` says of the problem.
+    """
+    if side_by_side:
+        points = 2 * n_lanes * (d + 1) * itemsize
+        smooth = smooth_workspace_bytes(n, d, itemsize)
+        return points + smooth + 7 * (d + 2) * (8 + itemsize)
+    points = (d + 1) * n_lanes * (2 * itemsize + 2)
+    lists = 2 * n * n_lanes * 4
+    vectors = n * (4 * 3 + 8 * 5) + (d + 2) * (4 * 2 + 8 * 3 + 6 * itemsize)
+    copy = _COPY_FEATURES * d * (4 + itemsize)
+    sets = working_set_bytes(n, d, n_lanes, itemsize)
+    return points + lists + vectors + copy + sets
+
+
+def largest_array(n: int, d: int, n_lanes: int, itemsize: int) -> str:
+    """Name the largest array of a block's workspace, with its shape and size."""
+    points = 2 * n_lanes * (d + 1) * itemsize
+    lists = 4 * n_lanes * n
+    if points > lists:
+        return f"the points of a block, 2 x {n_lanes} labels x {d + 1} ({format_bytes(points)})"
+    return f"the instances to look at, {n_lanes} labels x up to {n} ({format_bytes(lists)})"
+
+
+def solve_block(
+    problem: OneVsAllProblem,
+    sums: InstanceSums,
+    initialiser: Starter,
+    prepared: Any,
+    labels: np.ndarray,
+    n_lanes: int,
+    stop: StopFlag | None = None,
+    observe: Callable[[NewtonStep], None] | None = None,
+    ends: np.ndarray | None = None,
+) -> BlockSolution:
+    """Solve some labels' problems and return their pruned weights and certificates.
+
+    Parameters
+    ----------
+    problem : OneVsAllProblem
+        The problems of all labels.
+    sums : InstanceSums
+        Sums over its instances.
+    initialiser : Starter
+        One of ``sklearn_xc.one_vs_all.starts``.
+    prepared : object
+        What ``initialiser.prepare`` returned.
+    labels : ndarray of int64
+        The labels to solve.
+    n_lanes : int
+        How many are worked on at a time, at most 64.
+    stop : StopFlag, optional
+        Once set, the block is left with KeyboardInterrupt.
+    observe : callable, optional
+        Called with a ``NewtonStep`` after every step of every label, starts included.
+    ends : ndarray of shape (len(labels), d + 1), optional
+        Filled with the weights and intercepts before pruning, of the dtype of X. Pruning is then
+        not measured: ``pruned_objective`` is NaN. A row is written once its
+        label is solved, so that the array may hold the starts.
+
+    Returns
+    -------
+    BlockSolution
+        Rows in the order of `labels`.
+    """
+    block = _Block(problem, sums, initialiser, prepared, labels, n_lanes, stop, observe, ends)
+    with np.errstate(over="ignore", invalid="ignore"):  # points that are not finite are rejected
+        return block.solve()
+
+
+class _Block:
+    """A block on its way: `solve` is the loop, its steps follow in the order of their calls."""
+
+    def __init__(self, problem, sums, initialiser, prepared, labels, n_lanes, stop, observe, ends):
+        self.problem, self.sums = problem, sums
+        self.initialiser, self.prepared = initialiser, prepared
+        self.stop, self.observe, self.ends = stop, observe, ends
+        self.labels = np.asarray(labels, np.int64)
+        self.n_lanes = n_lanes
+        n_lanes = min(n_lanes, max(1, len(self.labels)))
+        self.advance = block_newton_kernels(problem.loss, problem.rows_of).advance
+        is_smooth = is_side_by_side(problem)
+        self.smooth = SmoothNewton(problem, _CG, self._check_stop) if is_smooth else None
+        self.screen = make_screen(problem, n_lanes)
+        self.data = Rows(
+            problem.instances.arrays,
+            problem.weight,
+            sums.weight,
+            _sample(problem.n_samples),
+            problem.y_indptr,
+            problem.y_rows,
+            problem.intercept,
+            problem.ridge,
+            problem.relative_gap,
+        )
+        self.state = _make_lanes(problem, n_lanes)
+        self.scratch = _make_scratch(problem, is_smooth)
+        self.no_sets = _no_working_sets(problem, n_lanes)
+        self.occupants: list[_Label | None] = [None] * n_lanes
+        self.parents = initialiser.parents(problem, self.labels)
+        size = sums.squares**0.5 * sums.weight**0.5
+        spread = -float(problem.loss.slope(0.0)) * (1.0 + problem.n_samples**0.5)
+        self.rounding = _ROUNDINGS * np.finfo(np.float64).eps * spread * size
+        self.children: dict[int, list[int]] = {}
+        self.waiting = deque(self._without_parents())
+        self.at_kink: dict[int, tuple[np.ndarray, np.ndarray, float, float]] = {}
+        self.weights: list[Any] = [None] * len(self.labels)
+        self.report = np.zeros((7, len(self.labels)))
+        self.intercepts = np.zeros(len(self.labels), problem.dtype)
+
+    def solve(self) -> BlockSolution:
+        began = perf_counter()
+        self._solve_on_working_sets()
+        while True:
+            self._fill_lanes()
+            occupied = np.array([k for k, label in enumerate(self.occupants) if label is not None])
+            if not occupied.size:
+                return self._solution(perf_counter() - began)
+            self._advance(occupied)
+            for k in occupied.tolist():
+                self._finish_step(k)
+
+    def _solve_on_working_sets(self) -> None:
+        """Solve those waiting labels for which it pays; note where the others may start."""
+        if self.parents is not None or self.observe is not None:
+            return
+        rows = np.array(self.waiting, np.int64)
+        rows = rows[labels_that_pay(self.problem, self.screen, self.labels[rows])]
+        if not len(rows):
+            return
+        assert isinstance(self.screen, CsrScreen)
+        negatives = shared_negatives_of(self.problem, self.sums)
+        at_kink = KinkSolver(self.problem, negatives, self.scratch, self._check_stop)
+        solver = WorkingSetSolver(
+            self.problem,
+            self.data,
+            self.screen,
+            negatives.weight,
+            self.advance,
+            _CG,
+            self.scratch,
+            self.n_lanes,
+            self._check_stop,
+        )
+        found = solver.solve(
+            self.labels[rows], self.initialiser, self.prepared, self.sums, self.rounding
+        )
+        solved: set[int] = set()
+        for batch, is_solved in found:
+            places = rows[batch.place]
+            if is_solved:
+                self._keep(batch, places)
+                solved.update(places.tolist())
+            else:
+                solved.update(self._add_shared_negatives(at_kink, batch, places))
+        self.waiting = deque(row for row in self.waiting if row not in solved)
+
+    def _add_shared_negatives(
+        self, solver: KinkSolver, batch: Batch, places: np.ndarray
+    ) -> list[int]:
+        """Add the shared negatives to labels at the kink; return the places of those solved.
+
+        The others may start from there.
+        """
+        above = batch.intercept + self.problem.loss.active_below
+        solved, is_at_kink = [], batch.is_tight & (above > 0) & np.isfinite(batch.objective)
+        for c in np.flatnonzero(is_at_kink).tolist():
+            label, place, tolerance = int(batch.label[c]), int(places[c]), batch.tolerance[c]
+            first, last = batch.indptr[c], batch.indptr[c + 1]
+            features, weights = batch.features[first:last], batch.stand[first + c : last + c]
+            found = solver.solve(label, features, weights, above[c], tolerance)
+            if found.is_solved:
+                self.report[:, place] = (
+                    batch.n_iter[c],
+                    batch.n_products[c],
+                    CONVERGED,
+                    found.objective,
+                    found.gradient_norm,
+                    tolerance,
+                    self._keep_point(solver, label, place, found),
+                )
+                solved.append(place)
+            elif np.isfinite(found.point).all():
+                changed = np.flatnonzero(found.own).astype(np.int32)
+                intercept = float(found.point[-1])
+                self.at_kink[place] = changed, found.own[changed], found.share, intercept
+        return solved
+
+    def _keep_point(self, solver: KinkSolver, label: int, place: int, found: KinkSolution) -> float:
+        """Keep the weights of a label at the kink; return the pruned objective."""
+        point, prune = found.point, self.problem.prune
+        pruned = np.empty_like(point)
+        prune_point(point, prune, pruned)
+        indices = np.flatnonzero(pruned[:-1]).astype(np.int32)
+        self.weights[place] = indices, pruned[indices]
+        self.intercepts[place] = point[-1]
+        if self.ends is not None:
+            self.ends[place] = point
+            return math.nan
+        if prune == 0:
+            return found.objective
+        return solver.objective_of_few(label, indices, pruned[indices], float(point[-1]))
+
+    def _start_at_kink(self, row: int) -> np.ndarray:
+        """Return the start of a label that shared negatives hold at the kink."""
+        features, weights, share, intercept = self.at_kink.pop(row)
+        start = np.append(share * shared_negatives_of(self.problem, self.sums).weights, intercept)
+        start[features] += weights
+        return start
+
+    def _keep(self, batch: Batch, places: np.ndarray) -> None:
+        """Keep what is known about labels that were solved on working sets."""
+        status = np.full(len(batch), STALLED)
+        status[batch.n_iter >= self.problem.max_iter] = OUT_OF_ITERATIONS
+        met = batch.gradient_norm <= np.maximum(
+            batch.threshold, np.where(batch.n_iter > 0, batch.tolerance, 0.0)
+        )
+        status[met] = CONVERGED
+        indptr, features, values = weights_of(batch, self.problem.prune)
+        for c, row in enumerate(places.tolist()):
+            own = slice(indptr[c], indptr[c + 1])
+            self.weights[row] = features[own], values[own]
+        self.intercepts[places] = batch.intercept
+        pruned_objective = batch.pruned_objective
+        if self.ends is not None:
+            pruned_objective = np.full(len(batch), np.nan)
+            for c, row in enumerate(places.tolist()):
+                first, last = batch.indptr[c], batch.indptr[c + 1]
+                self.ends[row] = 0.0
+                self.ends[row, batch.features[first:last]] = batch.stand[first + c : last + c]
+                self.ends[row, -1] = batch.stand[last + c]
+        elif self.problem.prune == 0:
+            pruned_objective = batch.objective
+        self.report[:, places] = (
+            batch.n_iter,
+            batch.n_products,
+            status,
+            batch.objective,
+            batch.gradient_norm,
+            batch.tolerance,
+            pruned_objective,
+        )
+
+    def _without_parents(self) -> list[int]:
+        """Note each label's children; return the labels that can begin at once.
+
+        Those with as many positives are worked on together: their steps cost about the same.
+        """
+        if self.parents is None:
+            n_positives = np.diff(self.problem.y_indptr)[self.labels]
+            return np.argsort(-n_positives, kind="stable").tolist()
+        for row, parent in enumerate(self.parents):
+            if parent >= 0:
+                self.children.setdefault(int(parent), []).append(row)
+        return [row for row, parent in enumerate(self.parents) if parent < 0]
+
+    def _check_stop(self) -> None:
+        if self.stop is not None and self.stop.is_set():
+            raise KeyboardInterrupt
+
+    def _fill_lanes(self) -> None:
+        """Give each empty lane the next label; its first trial point is its start vector."""
+        for k, occupant in enumerate(self.occupants):
+            if occupant is None and self.waiting:
+                self._check_stop()
+                self.occupants[k] = self._begin(k, self.waiting.popleft())
+
+    def _begin(self, k: int, row: int) -> _Label:
+        problem, state, label = self.problem, self.state, int(self.labels[row])
+        positive = sum_rows(problem, problem.positives(label))
+        at_zero = -float(problem.loss.slope(0.0)) * norm_of_difference(
+            problem.plus[label] + problem.minus[label],
+            positive,
+            problem.minus[label],
+            self.sums.total,
+        )
+        tolerance = float(problem.relative_tolerance[label]) * at_zero
+        # Where the gradients of positives and negatives cancel, zero is the optimum.
+        rounding = self.rounding * (problem.plus[label] + problem.minus[label])
+        zero_is_optimal = at_zero <= rounding
+        state.label[k] = label
+        state.plus[k] = problem.plus[label]
+        state.minus[k] = problem.minus[label]
+        state.purpose[k] = NEWTON
+        state.objective[k] = np.inf
+        state.n_active[k] = 0
+        state.n_unseen[k] = 0
+        state.n_flat[k] = 0
+        state.slope[k] = 0.0
+        if zero_is_optimal:
+            state.threshold[k] = rounding
+            self._start_at(k, None)
+            return _Label(row, rounding, starts_at_zero=True)
+        state.threshold[k] = 0.0  # the start is left even if it happens to be good enough
+        if row in self.at_kink:
+            self._start_at(k, self._start_at_kink(row))
+        elif self.parents is None or self.parents[row] < 0:
+            self._start_at(k, self.initialiser.start(self.prepared, problem, label, positive))
+        else:
+            start = np.zeros(problem.n_features + 1, problem.dtype)
+            indices, values = self.weights[self.parents[row]]
+            start[indices] = values
+            start[-1] = self.intercepts[self.parents[row]]
+            self._start_at(k, start)
+        return _Label(row, tolerance)
+
+    def _start_at(self, k: int, start: np.ndarray | None) -> None:
+        """Set a lane's trial point to a start vector; to zero if that is None or not finite."""
+        state = self.state
+        trial = state.trial(k)
+        if start is not None and np.shape(start) != trial.shape:
+            raise ValueError(
+                f"{self.problem.owner}: init: {self.initialiser!r} must start at vectors of shape "
+                f"{trial.shape}. Got shape {np.shape(start)}."
+            )
+        trial[:] = 0.0 if start is None else start
+        norm2 = measure_start(trial)
+        if not math.isfinite(norm2 + float(trial[-1])):
+            trial[:] = norm2 = 0.0
+        state.trial_norm2[k] = norm2
+
+    def _advance(self, occupied: np.ndarray) -> None:
+        """Take the occupied lanes one step further, some lanes for each call."""
+        if self.smooth is not None:
+            self.smooth.advance(self.state, occupied)
+            return
+        problem, y_indptr = self.problem, self.problem.y_indptr
+        labels = self.state.label[occupied]
+        n_positives = y_indptr[labels + 1] - y_indptr[labels]
+        n_candidates = self.screen.list_candidates(self.state, occupied, self._check_stop)
+        candidates = self.screen.candidates
+        work = n_candidates[: len(occupied)] + n_positives
+        if not problem.loss.has_kink:
+            work[:] = problem.n_samples
+        first = 0
+        while first < len(occupied):
+            last = first + max(1, int((np.cumsum(work[first:]) <= _ROWS_PER_CALL).sum()))
+            self.advance(
+                self.data,
+                self.no_sets,
+                self.state,
+                occupied[first:last],
+                candidates[first:last],
+                n_candidates[first:last],
+                _CG,
+                self.scratch,
+            )
+            first = last
+            self._check_stop()
+
+    def _finish_step(self, k: int) -> None:
+        """Continue the label of a lane, evaluate its pruned weights, or retire it."""
+        state, label = self.state, self.occupants[k]
+        assert label is not None
+        if state.purpose[k] == PRUNED:
+            self._retire(k, label)
+            return
+        if state.step_length[k] < 0:
+            return
+        if label.n_iter < 0 and not (label.starts_at_zero or math.isfinite(state.objective[k])):
+            label.starts_at_zero = True
+            state.objective[k] = np.inf
+            self._start_at(k, None)
+            return
+        label.n_iter += 1
+        label.n_products += int(state.n_products[k])
+        if self.observe is not None:
+            self.observe(self._step_taken(k, label))
+        if state.gradient_norm[k] <= state.threshold[k]:
+            label.status = CONVERGED
+        elif state.step_length[k] == 0 or state.n_flat[k] > MAX_FLAT:
+            label.status = STALLED
+        elif label.n_iter >= self.problem.max_iter:
+            label.status = OUT_OF_ITERATIONS
+        else:
+            if label.n_iter == 0:  # from now on; ``advance`` lowers it
+                state.threshold[k] = label.tolerance
+            return
+        if label.n_iter > 0 and state.gradient_norm[k] <= label.tolerance:
+            label.status = CONVERGED  # the rule holds, where precision does not allow more
+        trial = state.trial(k)
+        point = state.stand(k)
+        state.trial_norm2[k] = prune_point(point, self.problem.prune, trial)
+        state.purpose[k] = PRUNED
+        if self.ends is not None:
+            self.ends[label.row] = point
+            state.pruned_objective[k] = math.nan
+            self._retire(k, label)
+        elif self.problem.prune == 0:
+            state.pruned_objective[k] = state.objective[k]
+            self._retire(k, label)
+
+    def _step_taken(self, k: int, label: _Label) -> NewtonStep:
+        state = self.state
+        return NewtonStep(
+            int(state.label[k]),
+            label.n_iter,
+            float(state.step_length[k]),
+            float(state.n_active[k] / self.problem.n_samples),
+            float(state.objective[k]),
+            float(state.gradient_norm[k]),
+        )
+
+    def _retire(self, k: int, label: _Label) -> None:
+        """Keep what is known about a label and empty its lane."""
+        state = self.state
+        pruned = state.trial(k)
+        indices, values = self.scratch.touched, self.scratch.work[0]
+        n_kept = list_weights(pruned, indices, values)
+        self.weights[label.row] = indices[:n_kept].copy(), values[:n_kept].copy()
+        self.intercepts[label.row] = pruned[-1]
+        self.report[:, label.row] = (
+            label.n_iter,
+            label.n_products,
+            label.status,
+            state.objective[k],
+            state.gradient_norm[k],
+            label.tolerance,
+            state.pruned_objective[k],
+        )
+        self.waiting.extend(self.children.pop(label.row, ()))
+        self.occupants[k] = None
+
+    def _solution(self, wall: float) -> BlockSolution:
+        n_iter, n_products, status, objective, norm, tolerance, pruned = self.report
+        lengths = [len(indices) for indices, _ in self.weights]
+        share = 1.0 + n_iter + n_products
+        return BlockSolution(
+            labels=self.labels,
+            indptr=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+            indices=np.concatenate([indices for indices, _ in self.weights]),
+            values=np.concatenate([values for _, values in self.weights]),
+            intercepts=self.intercepts,
+            n_iter=n_iter.astype(np.int64),
+            n_products=n_products.astype(np.int64),
+            status=status.astype(np.int64),
+            objective=objective,
+            gradient_norm=norm,
+            gradient_tolerance=tolerance,
+            pruned_objective=pruned,
+            seconds=wall * share / share.sum(),
+        )
+
+
+def _sample(n: int) -> np.ndarray:
+    return sample_of(n, min(max(int(SAMPLE_SHARE * n), SAMPLE_ROWS[0]), SAMPLE_ROWS[1]))
+
+
+def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
+    d = problem.n_features
+    n_active = problem.n_samples if problem.loss.has_kink else 0
+
+    def zeros(dtype: type = float) -> np.ndarray:
+        return np.zeros(n_lanes, dtype)
+
+    return Lanes(
+        label=zeros(int),
+        plus=zeros(),
+        minus=zeros(),
+        points=np.zeros(n_lanes * 2 * (d + 1), problem.dtype),
+        first=2 * (d + 1) * np.arange(n_lanes),
+        width=np.full(n_lanes, d + 1),
+        current=zeros(int),
+        purpose=zeros(int),
+        objective=zeros(),
+        norm2=zeros(),
+        trial_norm2=zeros(),
+        slope=zeros(),
+        n_unseen=zeros(int),
+        n_flat=zeros(int),
+        active=np.empty((n_lanes, n_active), np.int32),
+        n_active=zeros(int),
+        step_length=zeros(),
+        gradient_norm=zeros(),
+        threshold=zeros(),
+        n_iter=zeros(int),
+        n_products=zeros(int),
+        pruned_objective=zeros(),
+    )
+
+
+def _no_working_sets(problem: OneVsAllProblem, n_lanes: int) -> WorkingSets:
+    none = read_only(np.zeros(0, np.int64))
+    return WorkingSets(
+        np.full(n_lanes, -1),
+        np.zeros(n_lanes, int),
+        np.zeros(n_lanes, int),
+        none,
+        read_only(np.zeros(0, np.int32)),
+        read_only(np.zeros(0, problem.dtype)),
+        read_only(np.zeros(0, problem.dtype)),
+        none,
+        read_only(np.zeros(0, np.int32)),
+        np.zeros(n_lanes),
+        0,
+    )
+
+
+def _make_scratch(problem: OneVsAllProblem, is_smooth: bool = False) -> Scratch:
+    n, d, dtype = problem.n_samples, problem.n_features, problem.dtype
+    room = _COPY_FEATURES * d
+    if is_smooth:
+        n = room = 0
+    return Scratch(
+        rows=np.empty(n, np.int32),
+        sign=np.empty(n),
+        scores=np.empty(n),
+        changes=np.empty(n),
+        slopes=np.empty(n),
+        curvatures=np.empty(n),
+        every_row=np.arange(n, dtype=np.int32),
+        position=np.full(d, -1, np.int32),
+        touched=np.empty(d + 1, np.int32),
+        local=problem.rows_of.make_copy(n, room, dtype),
+        room=room,
+        derivatives=np.empty((2, d + 2)),
+        work=np.empty((6, d + 2), dtype),
+    )

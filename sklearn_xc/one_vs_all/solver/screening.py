@@ -1,0 +1,205 @@
+"""Finds, for all lanes of a block at a time, the rows that may have a loss at their trial points.
+
+A screen lists candidates: all rows with a loss, and a few more whose exact scores tell.
+"""
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+
+from sklearn_xc._compile.scratch import aligned_zeros
+from sklearn_xc._input.data import CsrRows, DenseRows
+from sklearn_xc.one_vs_all.kernels.lanes import Lanes
+from sklearn_xc.one_vs_all.kernels.screen import (
+    WIDTHS,
+    clear_points,
+    list_above,
+    round_points,
+    round_sparse_points,
+    screen_kernel,
+)
+from sklearn_xc.one_vs_all.solver.problem import OneVsAllProblem
+
+#: A call of a compiled screen takes at most so many rows and non-zeros, so that Ctrl-C is heard.
+_ROWS_PER_CALL = 2**16
+_NONZEROS_PER_CALL = 2**25
+#: Rows of a dense X whose scores are taken at a time: with 64 lanes they stay in the cache.
+_DENSE_ROWS = 1024
+
+
+def make_screen(problem: OneVsAllProblem, n_lanes: int) -> "Screen":
+    """Return the screen for a problem: none where every row has a loss everywhere."""
+    if not problem.loss.has_kink:
+        return NoScreen(n_lanes, 0)
+    if isinstance(problem.instances, DenseRows):
+        return DenseScreen(problem, n_lanes)
+    return CsrScreen(problem, problem.instances, n_lanes)
+
+
+class Screen(ABC):
+    """What every screen offers.
+
+    Attributes
+    ----------
+    candidates : ndarray of int32 of shape (>= n_lanes, n)
+        The rows listed for each trial point, in rising order. Most of it is never written, and
+        takes no memory then.
+    """
+
+    def __init__(self, n_lanes: int, n_samples: int) -> None:
+        self.candidates = np.empty((n_lanes, n_samples), np.int32)
+
+    @abstractmethod
+    def list_candidates(
+        self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
+    ) -> np.ndarray:
+        """List the rows that may have a loss at the trial point of each occupied lane.
+
+        Parameters
+        ----------
+        lanes : Lanes
+            Whose trial points are read.
+        occupied : ndarray of int64
+            Which of them.
+        check : callable
+            Called between the calls of compiled code.
+
+        Returns
+        -------
+        ndarray of int64 of shape (>= len(occupied),)
+            How many are listed for each.
+        """
+
+
+class NoScreen(Screen):
+    """Lists nothing, for losses that are never zero: every row is at work anyway."""
+
+    def list_candidates(
+        self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
+    ) -> np.ndarray:
+        """Return zeros."""
+        return np.zeros(len(occupied), np.int64)
+
+
+class CsrScreen(Screen):
+    """Screens sparse rows against trial points that are rounded to int16."""
+
+    def __init__(self, problem: OneVsAllProblem, instances: CsrRows, n_lanes: int) -> None:
+        super().__init__(_width(n_lanes), problem.n_samples)
+        self.problem = problem
+        self.block = aligned_zeros((problem.n_features * _width(n_lanes),), np.int16)
+        self.sparse_block: np.ndarray | None = None
+        self.ranges = row_ranges(instances.indptr)
+
+    def list_candidates(
+        self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
+    ) -> np.ndarray:
+        """List the rows; see ``Screen``."""
+        d = self.problem.n_features
+        width = _width(len(occupied))
+        block = self.block[: d * width].reshape(d, width)
+        to_pass = np.empty(width)
+        offsets = lanes.first[occupied] + (1 - lanes.current[occupied]) * lanes.width[occupied]
+        kink = -self.problem.loss.active_below
+        round_points(lanes.points, offsets, lanes.trial_norm2[occupied], kink, block, to_pass)
+        return self._list(block, to_pass, check)
+
+    def list_above(
+        self,
+        which: np.ndarray,
+        indptr: np.ndarray,
+        features: np.ndarray,
+        points: np.ndarray,
+        kinks: np.ndarray,
+        check: Callable[[], None],
+    ) -> np.ndarray:
+        """List the rows whose score at some sparse points may be above a number of each.
+
+        Parameters
+        ----------
+        which : ndarray of int64
+            At most 64 points.
+        indptr, features, points : ndarray of int64, int32 and float
+            Points, that of m from ``indptr[m] + m`` on, intercept last.
+        kinks : ndarray of float64
+            The number of each. The score is the larger one of before pruning and after.
+        check : callable
+            Called between the calls of compiled code.
+
+        Returns
+        -------
+        ndarray of int64 of shape (>= len(which),)
+            How many are listed for each.
+        """
+        d, width = self.problem.n_features, _width(len(which))
+        if self.sparse_block is None or len(self.sparse_block) < d * width:
+            self.sparse_block = aligned_zeros((d * width,), np.int16)
+        block, to_pass = self.sparse_block[: d * width].reshape(d, width), np.empty(width)
+        round_sparse_points(
+            which, indptr, features, points, self.problem.prune, kinks, block, to_pass
+        )
+        counts = self._list(block, to_pass, check)
+        clear_points(which, indptr, features, block)
+        return counts
+
+    def _list(
+        self, block: np.ndarray, to_pass: np.ndarray, check: Callable[[], None]
+    ) -> np.ndarray:
+        width = len(to_pass)
+        counts = np.zeros(width, np.int64)
+        screen_rows, rounded = screen_kernel(width), self.problem.rounded
+        for first, last in self.ranges:
+            screen_rows(rounded, block, to_pass, first, last, self.candidates, counts)
+            check()
+        return counts
+
+
+class DenseScreen(Screen):
+    """Screens dense rows by a matrix product (BLAS-3), with a bound on its rounding."""
+
+    def __init__(self, problem: OneVsAllProblem, n_lanes: int) -> None:
+        super().__init__(n_lanes, problem.n_samples)
+        self.problem = problem
+        self.values = problem.instances.arrays[0]
+        self.norms = np.sqrt(np.einsum("ij,ij->i", self.values, self.values, dtype=np.float64))
+        self.scores = np.empty((_DENSE_ROWS, n_lanes), problem.dtype)
+
+    def list_candidates(
+        self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
+    ) -> np.ndarray:
+        """List the rows; see ``Screen``."""
+        n, d = self.values.shape
+        points = np.stack([lanes.trial(k) for k in occupied.tolist()])
+        weights = np.ascontiguousarray(points[:, :-1].T)
+        threshold = -self.problem.loss.active_below - points[:, -1].astype(np.float64)
+        # |fl(x.w) - x.w| <= d eps |x| |w| in any order of summation; and the comparison's own.
+        slack = 2 * (d + 8) * np.finfo(self.values.dtype).eps * np.sqrt(lanes.trial_norm2[occupied])
+        counts = np.zeros(len(occupied), np.int64)
+        for first in range(0, n, _DENSE_ROWS):
+            last = min(first + _DENSE_ROWS, n)
+            scores = self.scores.reshape(-1)[: (last - first) * len(occupied)]
+            scores = scores.reshape(last - first, len(occupied))
+            np.matmul(self.values[first:last], weights, out=scores)
+            list_above(
+                scores, self.norms[first:last], slack, threshold, first, self.candidates, counts
+            )
+            check()
+        return counts
+
+
+def _width(n_points: int) -> int:
+    """Return the narrowest compiled width for some trial points."""
+    return next(width for width in WIDTHS if width >= n_points)
+
+
+def row_ranges(indptr: np.ndarray) -> list[tuple[int, int]]:
+    """Cut the rows into ranges for one call each."""
+    n = len(indptr) - 1
+    cuts = [0]
+    while cuts[-1] < n:
+        first = cuts[-1]
+        last = int(np.searchsorted(indptr, indptr[first] + _NONZEROS_PER_CALL, side="right")) - 1
+        cuts.append(min(max(last, first + 1), first + _ROWS_PER_CALL, n))
+    return list(itertools.pairwise(cuts))

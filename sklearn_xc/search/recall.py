@@ -1,0 +1,140 @@
+"""How many of the truly best rows a search finds."""
+
+import warnings
+
+import numpy as np
+
+from sklearn_xc.exceptions import RecallWarning
+from sklearn_xc.search.exact import ExactIndex
+from sklearn_xc.search.protocol import MipsIndex
+
+
+def search_recall(
+    index: MipsIndex,
+    W: np.ndarray,
+    first: int,
+    last: int | None,
+    V: np.ndarray,
+    k: int,
+    n_candidates: int,
+) -> float:
+    """Return the share of the k best rows that are among an index's candidates.
+
+    Parameters
+    ----------
+    index : MipsIndex
+        An index built on these columns of W.
+    W : ndarray of float32 or float64 of shape (n_labels, dim)
+        C-contiguous.
+    first, last : int
+        The range of columns; a `last` of None is dim.
+    V : ndarray of shape (n, last - first)
+        At least one query; C-contiguous, of the dtype of W.
+    k : int
+        Number of best rows, at most n_labels.
+    n_candidates : int
+        Number of candidates to request; a recall of 1 needs at least k.
+
+    Returns
+    -------
+    float
+        Mean over the queries. If rows tie for the k-th place, the smaller labels count, as in
+        `ExactIndex`.
+
+    Notes
+    -----
+    The exact search takes O(n n_labels (last - first)) time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc.search import ProductIndex, search_recall
+    >>> rng = np.random.default_rng(0)
+    >>> W, queries = rng.standard_normal((1000, 8)), rng.standard_normal((50, 8))
+    >>> index = ProductIndex()
+    >>> index.build(W)
+    >>> recall = search_recall(index, W, 0, None, queries, k=5, n_candidates=20)
+    >>> round(recall, 1)
+    0.9
+    """
+    exact = ExactIndex()
+    exact.build(W, first, last)
+    best = exact.query(V, k).labels
+    candidates = index.query(V, n_candidates).labels
+    found = [np.isin(*pair).sum() for pair in zip(best, candidates, strict=True)]
+    return float(np.mean(found)) / k
+
+
+def check_recall(
+    index: MipsIndex,
+    W: np.ndarray,
+    first: int,
+    last: int | None,
+    V: np.ndarray,
+    k: int,
+    n_candidates: int,
+    floor: float,
+) -> float:
+    """Return `search_recall`, and warn if it is below a floor.
+
+    Parameters
+    ----------
+    index, W, first, last, V, k, n_candidates
+        As in `search_recall`.
+    floor : float
+        Lowest acceptable recall, between 0 and 1.
+
+    Returns
+    -------
+    float
+
+    Warns
+    -----
+    RecallWarning
+        If the recall is below `floor`; the message says what helps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc.search import ProductIndex, check_recall
+    >>> rng = np.random.default_rng(0)
+    >>> W, queries = rng.standard_normal((1000, 8)), rng.standard_normal((50, 8))
+    >>> index = ProductIndex()
+    >>> index.build(W)
+    >>> check_recall(index, W, 0, None, queries, k=5, n_candidates=200, floor=0.95)
+    1.0
+    """
+    recall = search_recall(index, W, first, last, V, k, n_candidates)
+    warn_of_recall(
+        type(index).__name__, recall, floor, k, n_candidates,
+        "build the index again if the weights have moved far since, or use ExactIndex",
+    )  # fmt: skip
+    return recall
+
+
+def warn_of_recall(
+    name: str, recall: float, floor: float, k: int, n_candidates: int, advice: str
+) -> None:
+    """Warn the caller's caller if a recall is below a floor.
+
+    Parameters
+    ----------
+    name : str
+        Of what searches.
+    recall, floor : float
+    k, n_candidates : int
+        As `search_recall` had them.
+    advice : str
+        What helps besides more candidates.
+
+    Warns
+    -----
+    RecallWarning
+    """
+    if recall < floor:
+        warnings.warn(
+            f"{name} finds {recall:.3f} of the {k} best labels among n_candidates={n_candidates}, "
+            f"expected at least {floor:g}. Raise n_candidates, {advice}.",
+            RecallWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,297 @@
+"""Stochastic gradient descent on the double-sum form of the softmax likelihood.
+
+With one variable u_i for each pair of an instance and one of its classes, the summed log-loss and
+the ridge are the minimum over u of::
+
+    sum_i weight_i (u_i + exp(-u_i) + sum_{k != y_i} exp(x_i.(w_k - w_yi) + b_k - b_yi - u_i) - 1)
+        + 0.5 alpha |W|^2
+
+with intercepts b, so that one pair and a few classes give an unbiased gradient. Source: eq. 5 of
+[1]_, which has no intercepts.
+
+An intercept is the weight of one more feature, a constant, except that it has no ridge. The
+constant is the root mean square of X over the features that occur; its square is the rate of
+intercepts relative to weights. A constant of 1 would outweigh all features of a sparse instance.
+
+References
+----------
+.. [1] F. Fagan and G. Iyengar, "Unbiased scalable softmax optimization", arXiv:1803.08577, 2018.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from sklearn_xc._compile.arithmetic.sampling import mix_key
+from sklearn_xc._input.data import read_only
+from sklearn_xc._parallel.team import Team
+from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._weights.class_weights import ClassWeights
+from sklearn_xc.softmax.class_sampling import choose_sampler, expected_touches
+from sklearn_xc.softmax.kernels.batch import BatchWork, count_blocks, softmax_batch_kernels
+from sklearn_xc.softmax.kernels.epoch import fold_scale, softmax_kernels
+from sklearn_xc.softmax.kernels.passes import Batches, Draws, Model, Rates, Thread, Visits
+from sklearn_xc.softmax.kernels.rules import StepRule
+from sklearn_xc.softmax.problem import SoftmaxProblem
+
+#: Non-zeros of X times classes per call of a kernel: some tenths of a second, so that an interrupt
+#: is not delayed for longer.
+_WORK_PER_CALL = 5e7
+
+
+@dataclass
+class SoftmaxState:
+    """The variables of a training.
+
+    Attributes
+    ----------
+    V : ndarray of shape (n_classes, n_features)
+        Weights ``scale[k] * V[k]``, of the dtype of X.
+    u : ndarray of float64 of shape (n,)
+        One variable per pair.
+    intercept : ndarray of float64 of shape (n_classes,)
+        Intercepts b.
+    scale : ndarray of float64 of shape (n_classes,)
+        Factors, below 1 where the ridge has shrunk a class.
+    hard : ndarray of int32 of shape (n, h)
+        Hard negatives of each pair; h is 0 before the first search.
+    """
+
+    V: np.ndarray
+    u: np.ndarray
+    intercept: np.ndarray
+    scale: np.ndarray
+    hard: np.ndarray
+
+    @classmethod
+    def at(
+        cls, W: np.ndarray, u: np.ndarray, intercept: np.ndarray | None = None
+    ) -> "SoftmaxState":
+        """Return the state at given weights, which steps then change in place."""
+        b = np.zeros(len(W)) if intercept is None else intercept.astype(np.float64)
+        return cls(W, u, b, np.ones(len(W)), np.empty((len(u), 0), np.int32))
+
+    def copy(self) -> "SoftmaxState":
+        """Return a copy."""
+        arrays = self.V, self.u, self.intercept, self.scale, self.hard
+        return SoftmaxState(*(values.copy() for values in arrays))
+
+    @property
+    def model(self) -> Model:
+        """The arrays that kernels change."""
+        return Model(self.V, self.scale, self.intercept, self.u)
+
+    @property
+    def weights(self) -> ClassWeights:
+        """The current model."""
+        return ClassWeights(self.V, self.scale, self.intercept)
+
+    def fold(self) -> None:
+        """Multiply the scales into the weights."""
+        fold_scale(self.V, self.scale)
+
+
+def require_finite(*arrays: np.ndarray) -> None:
+    """Raise FloatingPointError if an entry is NaN or infinite, without an array of that size."""
+    with np.errstate(invalid="ignore"):
+        for values in arrays:
+            if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
+                raise FloatingPointError("the weights are no longer finite")
+
+
+@dataclass(frozen=True)
+class SgdSettings:
+    """Settings of the steps.
+
+    Attributes
+    ----------
+    rule : StepRule
+        The update; those of the estimators are in ``kernels.softmax.rules.RULES``.
+    n_negatives : int
+        Classes sampled at each step, at most all others.
+    batch_size : int
+        Pairs of a step. From 2 on, the pairs of a step share their sampled classes.
+    seed : int
+        Of the order of the pairs and of the sampled classes.
+    n_hard : int
+        Hard negatives of a step; only for a batch size of 1.
+    sampling : {"uniform", "frequency"}
+        Distribution of the sampled classes.
+    intercept_rate : float
+        Factor on the steps of intercepts; 0 leaves them unchanged.
+    """
+
+    rule: StepRule
+    n_negatives: int
+    batch_size: int
+    seed: int
+    n_hard: int = 0
+    sampling: str = "uniform"
+    intercept_rate: float = 0.0
+
+
+def search_hard_negatives(
+    problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings, n_jobs: int | None
+) -> None:
+    """Set the best-scored wrong classes of each pair, and u to its optimum.
+
+    An exact search: every instance is scored against every class, O(nnz(X) n_classes). Steps then
+    take the hard negatives with weight 1 and sample from the rest: gradients stay unbiased and lose
+    most of their variance.
+    """
+    n_hard = min(settings.n_hard, problem.n_classes - 1)
+    state.hard, state.u = state.weights.hardest(
+        problem.instances, problem.rows, problem.classes, n_hard, n_jobs
+    )
+
+
+def run_epoch(
+    problem: SoftmaxProblem,
+    state: SoftmaxState,
+    settings: SgdSettings,
+    epoch: int,
+    rate: float,
+    slowing: float = 0.0,
+    n_jobs: int | None = None,
+) -> float:
+    """Visit all pairs once, in random order; return the mean sampled objective.
+
+    Parameters
+    ----------
+    problem : SoftmaxProblem
+        The data.
+    state : SoftmaxState
+        Changed in place.
+    settings : SgdSettings
+        Settings of the steps.
+    epoch : int
+        With the seed, determines the order and the sampled classes.
+    rate : float
+        Learning rate in units of 1 / (total weight).
+    slowing : float, default=0.0
+        After t visits the rate is ``rate / (1 + slowing * t)``.
+    n_jobs : int, default=None
+        Threads of mini-batches; the result does not depend on it.
+
+    Returns
+    -------
+    float
+        Weighted mean, before each step, of an unbiased estimate of the double sum minus 1: on
+        average at least the log-loss.
+
+    Raises
+    ------
+    FloatingPointError
+        If u or the objective is no longer finite.
+    """
+    order = np.repeat(np.arange(problem.n_pairs), problem.visits)
+    np.random.default_rng((settings.seed, epoch)).shuffle(order)
+    total_weight = float(problem.weight.sum())
+    weight = problem.weight / problem.visits * (len(order) / total_weight)
+    visits = Visits(
+        problem.instances.arrays,
+        problem.squared_norms,
+        problem.rows,
+        problem.classes,
+        read_only(weight),
+        read_only(order),
+    )
+    ridge = problem.alpha / total_weight
+    rates = Rates(float(rate), float(slowing), ridge, settings.intercept_rate)
+    if settings.batch_size == 1:
+        total = _run_steps(problem, state, settings, epoch, visits, rates)
+    else:
+        total = _run_batches(problem, state, settings, epoch, visits, rates, n_jobs)
+    if np.isnan(total):
+        raise FloatingPointError("the scores are no longer finite")
+    require_finite(state.u, state.intercept)
+    return total / weight[order].sum()
+
+
+def _run_steps(
+    problem: SoftmaxProblem,
+    state: SoftmaxState,
+    settings: SgdSettings,
+    epoch: int,
+    visits: Visits,
+    rates: Rates,
+) -> float:
+    """Take one visit a step; return the sum of their objectives."""
+    n_hard, seed = state.hard.shape[1], (settings.seed, epoch)
+    sampler, m = choose_sampler(
+        problem.counts, settings.sampling, settings.n_negatives, n_hard, seed
+    )
+    draws, beta = Draws(sampler, m, mix_key(*seed)), np.ones(problem.n_classes)
+    if problem.alpha:
+        touches = expected_touches(problem, state.hard, sampler, m)
+        beta = len(visits.order) / touches
+    run_steps, hard, total = softmax_kernels(settings.rule.step), read_only(state.hard), 0.0
+    for first, last in _calls(problem, settings, len(visits.order)):
+        total += run_steps(
+            visits,
+            first,
+            last,
+            state.model,
+            rates,
+            read_only(beta),
+            draws,
+            hard,
+            settings.rule.settings,
+        )
+    return total
+
+
+def _run_batches(
+    problem: SoftmaxProblem,
+    state: SoftmaxState,
+    settings: SgdSettings,
+    epoch: int,
+    visits: Visits,
+    rates: Rates,
+    n_jobs: int | None,
+) -> float:
+    """Take a mini-batch of visits a step, in threads; return the sum of their objectives."""
+    rule, seed, n = settings.rule, (settings.seed, epoch), len(visits.order)
+    n_steps = -(-n // settings.batch_size)
+    bounds = np.linspace(0, n, n_steps + 1).astype(np.int64)
+    batches = Batches(read_only(bounds), problem.counts, n)
+    sampler, m = choose_sampler(
+        problem.counts, settings.sampling, settings.n_negatives, 0, seed, with_target=True
+    )
+    draws = Draws(sampler, m, mix_key(*seed))
+    run_batches, total = softmax_batch_kernels(rule.step, rule.is_implicit), 0.0
+    n_workers = min(count_threads(n_jobs), count_blocks(m, state.V.dtype) + 1)
+    work = BatchWork.for_pass(visits, batches, m, state.V)
+    with Team(n_workers) as team:
+
+        def run(first: int, last: int, worker: int) -> float:
+            return run_batches(
+                visits,
+                batches,
+                first,
+                last,
+                state.model,
+                rates,
+                draws,
+                rule.settings,
+                work,
+                Thread(team.barrier, worker, n_workers),
+            )
+
+        for first, last in _calls(problem, settings, n_steps):
+            total += team.run(partial(run, first, last))[0]
+    return total
+
+
+def _calls(
+    problem: SoftmaxProblem, settings: SgdSettings, n_steps: int
+) -> Iterator[tuple[int, int]]:
+    """Yield the first and last step of each call of a kernel."""
+    X = problem.instances
+    n_classes = settings.n_negatives + settings.n_hard + 1
+    per_visit = n_classes * (1 + len(X.data) / max(1, X.shape[0]))
+    per_call = max(1, int(_WORK_PER_CALL / per_visit) // settings.batch_size)
+    for first in range(0, n_steps, per_call):
+        yield first, min(first + per_call, n_steps)

@@ -1,0 +1,86 @@
+"""The Wright omega function against scipy's and its own equation."""
+
+import numpy as np
+import pytest
+import scipy.special
+from vector_loops import each
+
+from sklearn_xc.softmax.kernels.wright_omega import rough_wright_omega, wright_omega
+
+omega_each, rough_omega_each = each(wright_omega), each(rough_wright_omega)
+
+#: On both sides of the changes of start, by one rounding and by more.
+BRANCHES = [
+    value
+    for at in (-20.0, 1.0)
+    for value in (
+        at - 1e-3, np.nextafter(at, -np.inf), at, np.nextafter(at, np.inf), at + 1e-3
+    )
+]  # fmt: skip
+
+
+def omega(z):
+    out = np.full(len(z), np.nan)
+    omega_each(np.asarray(z, np.float64), out)
+    return out
+
+
+@pytest.mark.parametrize(
+    "z",
+    [
+        np.linspace(-700.0, -20.0, 2001),
+        np.linspace(-25.0, 5.0, 20001),
+        np.linspace(1.0, 800.0, 5001),
+        np.geomspace(1.0, 1e150, 2001),
+        BRANCHES,
+        [-700.0, -1.0, 0.0, 1.0 + np.e, 1e8, 1e15, 1e150],
+    ],
+    ids=["underflow", "middle", "scores", "large", "branches", "extremes"],
+)
+def test_equals_scipy(z):
+    np.testing.assert_allclose(omega(z), scipy.special.wrightomega(z), rtol=1e-14)
+
+
+def test_known_values():
+    found = omega([0.0, 1.0, 1.0 + np.e, 2.0 + np.log(2.0)])
+    np.testing.assert_allclose(found, [0.5671432904097838, 1.0, np.e, 2.0], rtol=1e-15)
+
+
+def test_below_the_range_of_exp():
+    """Down to -708 values are normal; then they lose digits, until they are 0."""
+    found = omega([-708.0, -730.0, -745.0, -746.0, -1e4, -1e308])
+    np.testing.assert_allclose(found, np.exp([-708.0, -730.0, -745.0, -746.0, -1e4, -1e308]))
+    assert found[2] > 0
+    assert (found[3:] == 0).all()
+
+
+def test_up_to_the_largest_number():
+    """Where squares overflow."""
+    z = np.array([1e155, 1e200, 1.7e308])
+    np.testing.assert_allclose(omega(z), z, rtol=1e-14)
+
+
+def test_rises():
+    """Also across the changes of start."""
+    near = [np.linspace(at - 1e-6, at + 1e-6, 2001) for at in (-20.0, 1.0)]
+    for z in (*near, np.linspace(-750.0, 800.0, 20001)):
+        found = omega(z)
+        assert (np.diff(found)[found[:-1] > 1e-300] > 0).all()
+        assert (np.diff(found) >= 0).all()
+
+
+def test_solves_its_equation():
+    z = np.random.default_rng(0).uniform(-700.0, 1e6, 1000)
+    w = omega(z)
+    np.testing.assert_allclose(w + np.log(w), z, rtol=1e-15, atol=1e-13)
+
+
+def test_the_rough_one():
+    z = np.concatenate(
+        [np.linspace(-700.0, 800.0, 30001), np.geomspace(1.0, 1e150, 2001), BRANCHES]
+    )
+    out = np.full(len(z), np.nan)
+    rough_omega_each(z, out)
+    np.testing.assert_allclose(out, scipy.special.wrightomega(z), rtol=1e-3)
+    rough_omega_each(np.array([-1e5]), out)
+    assert out[0] == 0

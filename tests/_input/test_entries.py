@@ -1,0 +1,48 @@
+"""Entries of rows, put together and left out, against lists."""
+
+import numpy as np
+import pytest
+
+from sklearn_xc.embedding.kernels.entries import copy_entries, thin_entries
+
+
+def make(seed, n=6, dtype=np.float64):
+    """Return starts, counts, ids, values with gaps that hold nonsense; row 2 is empty."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 5, n)
+    counts[2] = 0
+    starts = np.cumsum(counts + 2) - counts - 1
+    n_places = starts[-1] + counts[-1] + 2
+    return starts, counts, rng.integers(0, 99, n_places).astype(np.int32), rng.random(n_places)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_copied_one_after_another(dtype):
+    starts, counts, ids, values = make(0)
+    values, n = values.astype(dtype), int(counts.sum())
+    starts, counts = starts[::-1].copy(), counts[::-1].copy()
+    out_ids, out_values = np.full(n + 3, -1, np.int32), np.full(n + 3, -1, dtype)
+    assert copy_entries(starts, counts, ids, values, 2, out_ids, out_values) == n + 2
+    at = [t for s, c in zip(starts, counts, strict=True) for t in range(s, s + c)]
+    assert out_ids.tolist() == [-1, -1, *ids[at], -1]
+    assert out_values.tolist() == [-1, -1, *values[at], -1]
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_some_are_left_out(dropout, seed):
+    rng = np.random.default_rng(seed)
+    _, counts, *_ = make(seed)
+    starts, n = np.cumsum(counts) - counts, int(counts.sum())
+    ids, values = rng.integers(0, 99, n).astype(np.int32), rng.random(n)
+    draws = rng.random(n, np.float32)
+    draws[0] = 0.5  # the border stays
+    kept = [
+        [(ids[t], 2 * values[t]) for t in range(s, s + c) if draws[t] >= dropout]
+        for s, c in zip(starts, counts, strict=True)
+    ]
+    total = thin_entries(starts, counts, ids, values, draws, np.float32(dropout), 2.0)
+    assert total == sum(map(len, kept))
+    for start, count, expected in zip(starts, counts, kept, strict=True):
+        own = slice(start, start + count)
+        assert list(zip(ids[own], values[own], strict=True)) == expected

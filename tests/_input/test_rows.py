@@ -1,0 +1,189 @@
+"""Rows of a sparse and of a dense matrix through one interface, against numpy."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc._compile.jit import kernel
+from sklearn_xc._input.data import read_only
+from sklearn_xc._input.kernels import csr_rows
+from sklearn_xc.one_vs_all.kernels import dense_rows
+from sklearn_xc.one_vs_all.kernels.row_sums import row_sums_kernel
+
+NAMES = (
+    "prefetch_row", "row_dot", "row_dot_pair", "row_dot_double", "add_row", "add_row_pair",
+    "add_row_and_squares", "is_compactable", "compact",
+)  # fmt: skip
+KINDS = {
+    module: {name: kernel(getattr(module, name)) for name in NAMES}
+    for module in (csr_rows, dense_rows)
+}
+
+
+def arrays_of(module, X, dtype):
+    """Return what `module` reads for a dense X."""
+    if module is dense_rows:
+        return (read_only(np.ascontiguousarray(X, dtype)),)
+    X = sp.csr_array(X, dtype=dtype)
+    parts = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+    return tuple(read_only(part) for part in parts)
+
+
+@pytest.fixture(params=KINDS, ids=["csr", "dense"])
+def module(request):
+    return request.param
+
+
+@pytest.fixture
+def functions(module):
+    return KINDS[module]
+
+
+@pytest.fixture(params=[np.float32, np.float64])
+def dtype(request):
+    return request.param
+
+
+@pytest.fixture(name="X")
+def random_rows():
+    """Return dense rows with many zeros; row 3 is all zeros, and so is the last."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 9)) * (rng.random((12, 9)) < 0.5)
+    X[[3, 11]] = 0
+    return X.astype(np.float32).astype(np.float64)
+
+
+def each_row(X):
+    return [(np.uint32(i), row) for i, row in enumerate(X)]
+
+
+def test_the_kinds_of_rows_have_the_same_functions():
+    public = [
+        {name for name, value in vars(module).items()
+         if getattr(value, "__module__", None) == module.__name__}
+        for module in KINDS
+    ]  # fmt: skip
+    assert public[0] == public[1] >= set(NAMES)
+
+
+def test_pairs(X, module, functions, dtype):
+    rng = np.random.default_rng(1)
+    one, two = rng.normal(size=(2, 9)).astype(dtype)
+    rows = arrays_of(module, X, dtype)
+    atol = 20 * float(np.finfo(dtype).eps)
+    for i, row in each_row(X):
+        expected = row @ one.astype(np.float64), row @ two.astype(np.float64)
+        assert functions["row_dot_pair"](rows, i, one, two) == pytest.approx(expected, abs=atol)
+        moved = one.copy(), two.copy()
+        functions["add_row_pair"](rows, i, dtype(2), moved[0], dtype(-3), moved[1])
+        np.testing.assert_allclose(moved[0], one + 2 * row, rtol=1e-6)
+        np.testing.assert_allclose(moved[1], two - 3 * row, rtol=1e-6, atol=1e-6)
+
+
+def test_row_dot(X, module, functions, dtype):
+    vector = np.random.default_rng(1).normal(size=9).astype(dtype)
+    rows = arrays_of(module, X, dtype)
+    for i, row in each_row(X):
+        expected = row @ vector.astype(np.float64)
+        atol = 20 * float(np.finfo(dtype).eps)
+        assert functions["row_dot"](rows, i, vector) == pytest.approx(expected, abs=atol)
+        assert functions["row_dot_double"](rows, i, vector) == pytest.approx(expected, abs=1e-14)
+
+
+def test_row_dot_sums_in_the_type_of_x_and_row_dot_double_in_float64(module, functions):
+    X = np.array([[1e8, 1.0, -1e8]])
+    rows, vector = arrays_of(module, X, np.float32), np.ones(3, np.float32)
+    assert functions["row_dot_double"](rows, np.uint32(0), vector) == 1.0
+    functions["row_dot"](rows, np.uint32(0), vector)
+    returned = {str(s.return_type) for s in functions["row_dot"].nopython_signatures}
+    assert "float32" in returned
+    returned = {str(s.return_type) for s in functions["row_dot_double"].nopython_signatures}
+    assert returned == {"float64"}
+
+
+@pytest.mark.parametrize("out_dtype", [np.float32, np.float64])
+def test_add_row(X, module, functions, dtype, out_dtype):
+    rows = arrays_of(module, X, dtype)
+    for i, row in each_row(X):
+        out = np.arange(9).astype(out_dtype)
+        functions["add_row"](rows, i, dtype(-1.5), out)
+        np.testing.assert_allclose(out, np.arange(9) - 1.5 * row, atol=2e-6)
+
+
+def test_add_row_and_squares(X, module, functions, dtype):
+    rows = arrays_of(module, X, dtype)
+    for i, row in each_row(X):
+        out, squares = np.arange(9.0), np.ones(9)
+        functions["add_row_and_squares"](rows, i, -1.5, 0.3, out, squares)
+        np.testing.assert_allclose(out, np.arange(9) - 1.5 * row, atol=1e-14)
+        np.testing.assert_allclose(squares, 1 + 0.3 * row**2, atol=1e-14)
+
+
+def test_prefetch_row_takes_the_last_row_and_empty_ones(X, module, functions, dtype):
+    rows = arrays_of(module, X, dtype)
+    for i, _ in each_row(X):
+        functions["prefetch_row"](rows, i)
+    copies = arrays_of(module, X, dtype)
+    for part, copy in zip(rows, copies, strict=True):
+        np.testing.assert_array_equal(part, copy)
+
+
+def test_a_copy_of_csr_rows_is_made_where_it_has_room(X):
+    rows, is_compactable = arrays_of(csr_rows, X, np.float64), KINDS[csr_rows]["is_compactable"]
+    chosen = np.array([0, 3, 4, 11, 10], np.int32)
+    nnz = np.count_nonzero(X[chosen])
+    assert is_compactable(rows, chosen, nnz)
+    assert not is_compactable(rows, chosen, nnz - 1)
+    assert is_compactable(rows, chosen[:0], 0)
+
+
+def test_a_copy_of_csr_rows_numbers_the_features_as_they_are_met(X, dtype):
+    rows = arrays_of(csr_rows, X, dtype)
+    chosen = np.array([3, 4, 11, 0], np.int32)
+    nnz = np.count_nonzero(X[chosen])
+    position, touched = np.full(9, -1, np.int32), np.empty(9, np.int32)
+    # No more room than asked for, and a row more than needed.
+    out = np.empty(6, np.int64), np.empty(nnz, np.int32), np.empty(nnz, dtype)
+    n_local = KINDS[csr_rows]["compact"](rows, chosen, position, touched, out)
+    indptr, indices, data = out
+    local = sp.csr_array((data, indices, indptr[:5]), shape=(4, n_local)).toarray()
+    np.testing.assert_array_equal(local, X[chosen][:, touched[:n_local]])
+    assert set(touched[:n_local]) == set(np.flatnonzero(X[chosen].any(axis=0)))
+    np.testing.assert_array_equal(position[touched[:n_local]], np.arange(n_local))
+    assert (position >= 0).sum() == n_local
+
+
+def test_dense_rows_are_never_copied(X):
+    rows, functions = arrays_of(dense_rows, X, np.float64), KINDS[dense_rows]
+    chosen, position = np.arange(2, dtype=np.int32), np.full(9, -1, np.int32)
+    assert not functions["is_compactable"](rows, chosen, 10**9)
+    assert functions["compact"](rows, chosen, position, position.copy(), rows) == 0
+    assert (position == -1).all()
+
+
+def test_add_rows_sums_weighted_rows_and_the_constant_feature(X, module, dtype):
+    weight = np.random.default_rng(1).random(12).astype(dtype)
+    chosen = np.array([0, 3, 3, 10], np.int32)
+    out = np.ones(10)
+    row_sums_kernel(module)(arrays_of(module, X, dtype), read_only(chosen), read_only(weight), out)
+    rows = np.hstack([X, np.ones((12, 1))])[chosen]
+    expected = 1 + (weight[chosen, None].astype(np.float64) * rows).sum(axis=0)
+    np.testing.assert_allclose(out, expected, rtol=1e-14)
+
+
+def test_features_beyond_65536():
+    rows = np.array([0, 1]), np.array([70_000], np.int32), np.ones(1)
+    vector = np.zeros(70_001)
+    vector[[70_000, 70_000 - 65_536]] = 3.0, 100.0
+    functions, first = KINDS[csr_rows], np.uint32(0)
+    assert functions["row_dot"](rows, first, vector) == 3.0
+    assert functions["row_dot_double"](rows, first, vector) == 3.0
+    functions["add_row"](rows, first, 1.0, vector)
+    assert vector[70_000] == 4.0
+    squares = np.zeros(70_001)
+    functions["add_row_and_squares"](rows, first, 1.0, 1.0, vector, squares)
+    assert vector[70_000] == 5.0
+    assert np.flatnonzero(squares).tolist() == [70_000]
+    total = np.zeros(70_002)
+    row_sums_kernel(csr_rows)(rows, np.zeros(1, np.int32), np.ones(1), total)
+    assert np.flatnonzero(total).tolist() == [70_000, 70_001]

@@ -1,0 +1,91 @@
+"""Ranges of rows, and BLAS in one thread, whoever else asks for that at the same time."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from sklearn_xc._parallel import row_ranges
+from sklearn_xc._parallel.row_ranges import (
+    cut_rows,
+    for_row_ranges,
+    one_blas_thread,
+)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([], []),
+        ([0, 0, 0], [(0, 3)]),
+        ([2, 2, 1], [(0, 2), (2, 3)]),
+        ([2, 2, 0, 1, 4], [(0, 3), (3, 4), (4, 5)]),
+        ([1, 9, 0, 1], [(0, 1), (1, 2), (2, 4)]),
+        ([5, 5], [(0, 1), (1, 2)]),
+    ],
+)
+def test_ranges_have_so_many_entries_or_one_row(sizes, expected, dtype):
+    assert list(cut_rows(np.cumsum([0, *sizes], dtype=dtype), 4)) == expected
+
+
+class Library:
+    def __init__(self, n):
+        self.n = n
+
+    def get_num_threads(self):
+        return self.n
+
+
+class Blas:
+    """Stands for the libraries that are loaded."""
+
+    def __init__(self, *counts):
+        self.lib_controllers = [Library(n) for n in counts]
+
+    @property
+    def counts(self):
+        return [library.n for library in self.lib_controllers]
+
+    def limit(self, limits):
+        before = self.counts
+        for library in self.lib_controllers:
+            library.n = limits
+
+        def restore():
+            for library, n in zip(self.lib_controllers, before, strict=True):
+                library.n = n
+
+        return type("Limit", (), {"restore_original_limits": staticmethod(restore)})
+
+
+@pytest.fixture
+def blas(monkeypatch):
+    blas = Blas(8, 2)
+    monkeypatch.setattr(row_ranges, "_pools", {"blas": blas}.get)
+    return blas
+
+
+def test_who_leaves_first_lifts_nothing(blas):
+    """Threads that overlap: each used to restore what it had found."""
+    inside, leave = [threading.Event() for _ in range(2)], [threading.Event() for _ in range(2)]
+
+    def work(number):
+        with one_blas_thread():
+            inside[number].set()
+            assert leave[number].wait(20)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for number, thread in enumerate(threads):
+        thread.start()
+        assert inside[number].wait(20)
+    for number, expected in enumerate(([1, 1], [8, 2])):
+        leave[number].set()
+        threads[number].join()
+        assert blas.counts == expected
+
+
+@pytest.mark.parametrize("n_jobs", [0, True, 1.5, "2"])
+def test_a_number_of_threads_that_is_none(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be None or an integer other than 0"):
+        for_row_ranges(print, 10, 3, n_jobs)

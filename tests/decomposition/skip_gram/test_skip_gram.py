@@ -1,0 +1,266 @@
+"""DecompMIPSSkipGram: what it learns, refuses, keeps and answers."""
+
+import gzip
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+
+import sklearn_xc
+from sklearn_xc import DecompMIPSSkipGram, load
+from sklearn_xc.decomposition.gradients import MessagePassing
+from sklearn_xc.decomposition.skip_gram import count_contexts
+from sklearn_xc.exceptions import DataFormatError, MemoryBudgetError
+
+GROUPS = ["apple cherry plum pear", "cat dog horse cow", "red blue green grey", "one two six ten"]
+
+
+def make_sentences(n=1500, seed=0):
+    """Return sentences whose words are of one group each, beside words of all."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(n):
+        own = GROUPS[rng.integers(len(GROUPS))].split()
+        words = [*rng.choice(own, 3), *rng.choice(["the", "a", "of"], 3)]
+        found.append([str(word) for word in rng.permutation(words)])
+    return found
+
+
+SENTENCES = make_sentences()
+QUICK = {"embedding_dim": 8, "subsample": None, "max_iter": 15, "random_state": 0, "alpha": 1.0}
+
+
+def quick(**parameters):
+    return DecompMIPSSkipGram(**{**QUICK, **parameters})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return quick().fit(SENTENCES)
+
+
+def state(model):
+    names = (
+        "words_",
+        "contexts_",
+        "word_counts_",
+        "input_vectors_",
+        "output_vectors_",
+        "intercept_",
+    )
+    found = {name: getattr(model, name) for name in names}
+    return {name: value.tolist() for name, value in found.items()} | {
+        "vectors": model.vectors_.tobytes(),
+        "loss": model.fit_report_["loss"].tobytes(),
+    }
+
+
+class TestWhatItLearns:
+    @pytest.mark.parametrize("gradient", ["sampled", "decomp_mips", "mips", "exact"])
+    @pytest.mark.parametrize("vectors", ["sum", "input"])
+    def test_words_of_a_group_are_alike(self, gradient, vectors):
+        model = quick(gradient=gradient, vectors=vectors).fit(SENTENCES)
+        for group in GROUPS:
+            words = group.split()
+            for word in words:
+                found, _ = model.most_similar(word, k=3)
+                assert set(found) | {word} == set(words)
+
+    def test_the_loss_falls_to_the_entropy_of_contexts(self, fitted):
+        loss = fitted.fit_report_["loss"]
+        assert loss[-1] < loss[0] - 0.2
+        counts = count_contexts(SENTENCES, subsample=None)
+        shape = (len(counts.words),) * 2
+        N = sp.csr_array((counts.counts, counts.indices, counts.indptr), shape=shape).toarray()
+        q = N / N.sum(axis=1, keepdims=True)
+        entropy = -(N * np.log(np.where(N > 0, q, 1))).sum() / N.sum()
+        reached = fitted.objective(SENTENCES)
+        assert entropy < reached < entropy + 0.1
+
+    def test_the_objective_is_the_mean_over_single_pairs(self, fitted):
+        counts = count_contexts(SENTENCES, subsample=None)
+        scores = fitted.input_vectors_.astype(float) @ fitted.output_vectors_.T + fitted.intercept_
+        log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        rows = np.repeat(np.arange(len(counts.words)), np.diff(counts.indptr))
+        expected = -(counts.counts * log_p[rows, counts.indices]).sum() / counts.counts.sum()
+        assert fitted.objective(SENTENCES) == pytest.approx(expected, rel=1e-5)
+        N = sp.csr_array((counts.counts, counts.indices, counts.indptr))
+        assert fitted.objective(N) == pytest.approx(expected, rel=1e-5)
+
+    def test_a_start_by_negative_sampling(self):
+        model = quick(n_negatives=5, max_iter=25).fit(SENTENCES)
+        assert set(model.most_similar("cat", k=3)[0]) == {"dog", "horse", "cow"}
+
+    def test_without_intercepts(self):
+        model = quick(fit_intercept=False).fit(SENTENCES)
+        assert (model.intercept_ == 0).all()
+
+
+class TestContainers:
+    def test_sentences_a_file_and_counts_are_the_same(self, fitted, tmp_path):
+        text = "\n".join(" ".join(words) for words in SENTENCES)
+        (tmp_path / "text").write_text(text)
+        with gzip.open(tmp_path / "text.gz", "wt") as file:
+            file.write(text)
+        counts = count_contexts(SENTENCES, subsample=None)
+        N = sp.csr_array((counts.counts, counts.indices, counts.indptr))
+        expected = state(fitted)
+        for X in (tmp_path / "text", str(tmp_path / "text.gz"), iter(SENTENCES)):
+            assert state(quick().fit(X)) == expected
+        for X in (N, N.tocoo(), N.toarray(), N.astype(np.float64)):
+            model = quick().fit(X, words=counts.words)
+            np.testing.assert_array_equal(model.vectors_, fitted.vectors_)
+            np.testing.assert_array_equal(model.words_, fitted.words_)
+
+    def test_a_matrix_of_words_and_other_contexts(self):
+        rng = np.random.default_rng(0)
+        N = rng.poisson(0.5, (30, 12))
+        model = quick(vectors="input").fit(N, contexts=[f"doc {k}" for k in range(12)])
+        assert model.words_.tolist() == [str(k) for k in range(30)]
+        assert model.contexts_[3] == "doc 3"
+        assert model.transform(["7"]).shape == (1, 8)
+        np.testing.assert_array_equal(model.word_counts_, N.sum(axis=1))
+        with pytest.raises(
+            ValueError, match=r"vectors='sum' needs words and contexts.*30 words and 12"
+        ):
+            quick().fit(N)
+        with pytest.raises(ValueError, match="X must be a matrix of counts, as in fit"):
+            model.objective(SENTENCES)
+
+    def test_transformer_in_a_pipeline_and_frames(self, fitted):
+        pipeline = make_pipeline(clone(fitted).set_output(transform="pandas"))
+        pipeline.fit(SENTENCES)
+        frame = pipeline.transform(pd.Series(["cat", "dog"]))
+        assert frame.columns[0] == "decompmipsskipgram0"
+        np.testing.assert_array_equal(frame.to_numpy(), fitted.transform(["cat", "dog"]))
+        np.testing.assert_array_equal(quick().fit_transform(SENTENCES), fitted.vectors_)
+
+    def test_unknown_words(self, fitted):
+        with pytest.raises(ValueError, match=r"transform.*'dogg'"):
+            fitted.transform(["dogg"])
+        zero = clone(fitted).set_params(handle_unknown="zero").fit(SENTENCES)
+        assert (zero.transform(["dogg"]) == 0).all()
+
+
+class TestSameBytes:
+    @pytest.mark.parametrize("gradient", ["sampled", "decomp_mips", "mips", "exact"])
+    def test_any_number_of_threads(self, gradient):
+        one, two = (quick(gradient=gradient, n_jobs=n, max_iter=4).fit(SENTENCES) for n in (1, 2))
+        assert state(one) == state(two)
+
+    def test_again_and_from_a_clone(self, fitted):
+        assert state(clone(fitted).fit(SENTENCES)) == state(fitted)
+        other = quick(random_state=1).fit(SENTENCES)
+        assert not np.array_equal(other.vectors_, fitted.vectors_)
+
+    def test_saved_and_pickled(self, fitted, tmp_path):
+        fitted.save(tmp_path / "model")
+        joblib.dump(fitted, tmp_path / "dumped")
+        for model in (
+            load(tmp_path / "model"),
+            sklearn_xc.load(tmp_path / "model", verify=True),
+            pickle.loads(pickle.dumps(fitted)),
+            joblib.load(tmp_path / "dumped"),
+        ):
+            assert state(model) == state(fitted)
+            np.testing.assert_array_equal(model.transform(["cat"]), fitted.transform(["cat"]))
+            assert model.get_params() == fitted.get_params()
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("X", "error", "match"),
+        [
+            ([], ValueError, "must have words"),
+            (["cat dog"], TypeError, "sentence"),
+            ("no file of this name", FileNotFoundError, "no file of this name"),
+            ([["a", 3]], TypeError, "3"),
+            ([["rare", "words"]], ValueError, "min_count"),
+            ([["alone"]] * 9, ValueError, "X must hold a pair of words"),
+            (np.full((3, 3), -1.0), ValueError, "none negative. Got -1"),
+            (np.full((3, 3), np.nan), ValueError, "finite counts"),
+            (np.zeros((3, 3)), ValueError, "X must hold a pair"),
+            (sp.csr_array((3, 3)), ValueError, "X must hold a pair"),
+            (sp.csr_array(np.eye(3, dtype=complex)), TypeError, "must hold numbers"),
+            (None, TypeError, "None"),
+            (3, TypeError, "3"),
+        ],
+    )
+    def test_x(self, X, error, match):
+        with pytest.raises(error, match=match):
+            quick().fit(X)
+
+    def test_a_file_that_is_no_text(self, tmp_path):
+        (tmp_path / "text").write_bytes(b"good words\n\xff\xfe bad\n")
+        with pytest.raises(DataFormatError, match="line 2"):
+            quick().fit(tmp_path / "text")
+
+    @pytest.mark.parametrize(
+        ("parameters", "match"),
+        [
+            ({"embedding_dim": 0}, "embedding_dim"),
+            ({"window": 0}, "window"),
+            ({"min_count": 0}, "min_count"),
+            ({"max_words": 0}, "max_words"),
+            ({"subsample": 0.0}, "subsample"),
+            ({"gradient": "guess"}, "gradient"),
+            ({"gradient": MessagePassing()}, "MessagePassing"),
+            ({"index": "guess"}, "index"),
+            ({"n_candidates": 0}, "n_candidates"),
+            ({"n_sampled": -1}, "n_sampled"),
+            ({"n_negatives": -1}, "n_negatives"),
+            ({"alpha": -1.0}, "alpha"),
+            ({"learning_rate": 0.0}, "learning_rate"),
+            ({"max_iter": 0}, "max_iter"),
+            ({"vectors": "output"}, "vectors"),
+            ({"handle_unknown": "ignore"}, "handle_unknown"),
+            ({"max_memory": "much"}, "max_memory"),
+            ({"n_jobs": 0}, "n_jobs"),
+        ],
+    )
+    def test_parameters(self, parameters, match):
+        with pytest.raises((ValueError, TypeError), match=match):
+            quick(**parameters).fit(SENTENCES)
+
+    @pytest.mark.parametrize(
+        ("names", "match"),
+        [
+            ({"words": ["a", "b"]}, "words must be 3 names"),
+            ({"words": ["a", "b", "a"]}, "words"),
+            ({"contexts": ["a", "b"]}, "contexts must be 3 names"),
+        ],
+    )
+    def test_names_of_a_matrix(self, names, match):
+        with pytest.raises(ValueError, match=match):
+            quick().fit(np.ones((3, 3)), **names)
+
+    def test_names_of_sentences(self):
+        with pytest.raises(ValueError, match="words must be None where X is sentences"):
+            quick().fit(SENTENCES, words=["a"])
+
+    def test_memory(self):
+        with pytest.raises(MemoryBudgetError, match="19 words and 19 contexts x 100000"):
+            quick(embedding_dim=100_000, max_memory="10MB").fit(SENTENCES)
+
+    def test_divergence(self):
+        with pytest.raises(ValueError, match="training diverged at learning_rate=1e\\+38"):
+            quick(learning_rate=1e38, alpha=0).fit(SENTENCES)
+
+    def test_not_fitted(self):
+        for ask in (lambda m: m.transform(["a"]), lambda m: m.vectors_, lambda m: m.objective([])):
+            with pytest.raises(NotFittedError):
+                ask(quick())
+
+
+def test_vectors_of_the_sum_are_those_of_both_kinds(fitted):
+    U, W = fitted.input_vectors_, fitted.output_vectors_
+    U, W = U - U.mean(axis=0), W - W.mean(axis=0)
+    expected = U / np.linalg.norm(U, axis=1).mean() + W / np.linalg.norm(W, axis=1).mean()
+    np.testing.assert_allclose(fitted.vectors_, expected, rtol=1e-4, atol=1e-6)
+    assert fitted.vectors_ is fitted.vectors_

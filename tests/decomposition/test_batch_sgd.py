@@ -1,0 +1,354 @@
+"""One mini-batch step: rows that move, the hidden layer, and label sets of a batch."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+
+from sklearn_xc._input.data import CsrRows, DenseRows
+from sklearn_xc._parallel.team import Team
+from sklearn_xc._training.moving_rows import Entries, MovingRows
+from sklearn_xc.decomposition.batch_sgd import LabelSets, take_steps
+from sklearn_xc.decomposition.gradients.scored import Exact
+from sklearn_xc.decomposition.gradients.set_loss import SetLoss
+from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
+from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin
+from sklearn_xc.search.protocol import Candidates
+
+N, D, K, DIM = 8, 12, 9, 5
+MU = 2.0
+
+
+def csr_rows(X):
+    X = sp.csr_array(X)
+    return CsrRows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, X.shape)
+
+
+def make(scale=0.2, seed=0):
+    """Return a sparse X with an empty row, feature vectors, W and label sets."""
+    rng = np.random.default_rng(seed)
+    X = scale * rng.normal(size=(N, D)) * (rng.random((N, D)) < 0.5)
+    X[3] = 0
+    E, W = rng.normal(size=(D, DIM)), 0.3 * rng.normal(size=(K, DIM))
+    sizes = 1 + np.arange(N) % 3
+    sets = [rng.choice(K, size, replace=False) for size in sizes]
+    indptr = np.cumsum([0, *sizes])
+    weight = rng.uniform(0.2, 1.0, N)
+    return X, E, W, LabelSets(indptr, np.concatenate(sets).astype(np.int32), weight)
+
+
+def step(layer, W, sets, rows, rate, loss="softmax"):
+    weights = MovingRows(W)
+    own = MaxMargin(MU) if loss == "margin" else LABEL_SET_LOSSES[loss]()
+    method = Exact(SetLoss.of(own))
+    rows = np.asarray(rows)
+    with Team(1) as team:
+        (one,) = take_steps(layer, weights, sets, method, rows, len(rows), lambda: rate, 0.0, team)
+        return one
+
+
+@pytest.fixture
+def objective(label_set_loss):
+    """Return a function that gives the summed loss of some rows."""
+
+    def find(loss, V, W, sets, rows):
+        total = 0.0
+        for v, i in zip(V, rows, strict=True):
+            own = sets.labels[sets.indptr[i] : sets.indptr[i + 1]].tolist()
+            labels = own + [k for k in range(K) if k not in own]
+            total += sets.weight[i] * label_set_loss(loss, W[labels] @ v, len(own), MU)[0]
+        return total
+
+    return find
+
+
+def slope(function, at):
+    shape = at.shape
+    return scipy.optimize.approx_fprime(
+        at.ravel(), lambda x: function(x.reshape(shape)), 1e-7
+    ).reshape(shape)
+
+
+@pytest.mark.parametrize("loss", ["margin", "softmax"])
+def test_the_step_of_the_weights_is_the_rate_times_the_gradient(loss, objective):
+    X, _, _, sets = make(scale=1.0)
+    rows = [5, 0, 7, 1]
+    W = np.random.default_rng(2).normal(size=(K, D))
+    expected = slope(lambda w: objective(loss, X[rows], w, sets, rows), W)
+    before, value = W.copy(), objective(loss, X[rows], W, sets, rows)
+    n, found, n_moved = step(IdentityLayer(DenseRows(X)), W, sets, rows, 0.05, loss)
+    assert n == len(rows)
+    assert found == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose((before - W) / 0.05, expected, atol=1e-5)
+    assert n_moved == (K if loss == "softmax" else expected.any(axis=1).sum())
+
+
+@pytest.mark.parametrize("loss", ["margin", "softmax"])
+def test_the_step_of_the_hidden_layer_is_the_rate_times_the_gradient(loss, objective):
+    """Of instances of norm below 1 and gradients below 1: at the weights before they move."""
+    X, E, W, sets = make()
+    rows = [5, 0, 6, 3]
+    E_before, W_before = E.copy(), W.copy()
+    assert (np.linalg.norm(X, axis=1) < 1).all()
+    by_E = slope(lambda e: objective(loss, X[rows] @ e, W_before, sets, rows), E_before)
+    by_W = slope(lambda w: objective(loss, X[rows] @ E_before, w, sets, rows), W_before)
+    layer = HiddenLayer(csr_rows(X), MovingRows(E))
+    np.testing.assert_allclose(layer.forward(np.array(rows)), X[rows] @ E, atol=1e-14)
+    step(layer, W, sets, rows, 0.05, loss)
+    np.testing.assert_allclose((E_before - E) / 0.05, by_E, atol=1e-5)
+    np.testing.assert_allclose((W_before - W) / 0.05, by_W, atol=1e-5)
+    assert np.abs(by_E).max() > 0.01
+
+
+def test_long_instances_and_large_gradients_are_divided_out():
+    X, E, _, _ = make(scale=1.0)
+    rows, rate = np.array([1, 3, 6]), 0.5
+    assert (np.linalg.norm(X[[1, 6]], axis=1) > 1).all()
+    X[6] *= 0.5 / np.linalg.norm(X[6])
+    gradient = np.random.default_rng(0).normal(size=(3, DIM))
+    gradient[0] *= 20 / np.linalg.norm(gradient[0])
+    gradient[2] *= 0.3 / np.linalg.norm(gradient[2])
+    before = E.copy()
+    layer = HiddenLayer(csr_rows(X), MovingRows(E))
+    layer.backward(layer.visit(rows), gradient, rate)
+    expected = before - rate * np.outer(X[1], gradient[0]) / (20 * (X[1] @ X[1]))
+    expected -= rate * np.outer(X[6], gradient[2])
+    np.testing.assert_allclose(E, expected, atol=1e-13)
+
+
+def test_what_is_left_out_is_drawn_anew_and_the_rest_scaled():
+    X, E, _, _ = make(scale=1.0)
+    before, rows = E.copy(), np.array([2, 3, 0])  # row 3 is empty
+    layer = HiddenLayer(csr_rows(X), MovingRows(E), dropout=0.25)
+    np.testing.assert_allclose(layer.forward(rows), X[rows] @ E, atol=1e-14)  # answers have all
+    kept, total = np.zeros(D), np.zeros((3, DIM))
+    for number in range(400):
+        layer.begin_pass(np.random.default_rng(number))
+        V, entries = layer.visit(rows)
+        thinned = np.zeros((3, D))
+        for i, (start, count) in enumerate(zip(entries.starts, entries.counts, strict=True)):
+            at = slice(start, start + count)
+            thinned[i, entries.ids[at]] = entries.values[at]
+        is_kept = thinned != 0
+        np.testing.assert_allclose(thinned, np.where(is_kept, X[rows] / 0.75, 0.0))
+        np.testing.assert_allclose(V, thinned @ E, atol=1e-13)
+        kept += is_kept[0]
+        total += V
+    used = X[2] != 0
+    assert used.sum() > 3
+    np.testing.assert_allclose(kept[used] / 400, 0.75, atol=0.1)
+    np.testing.assert_allclose(total / 400, X[rows] @ E, atol=0.3)
+    gradient = np.random.default_rng(0).normal(size=(3, DIM))
+    gradient /= 2 * np.linalg.norm(gradient, axis=1, keepdims=True)
+    visit = layer.visit(rows)
+    layer.backward(visit, gradient, 0.5)
+    moved = before - E
+    ids = visit.entries.ids[
+        visit.entries.starts[0] : visit.entries.starts[0] + visit.entries.counts[0]
+    ]
+    left_out = np.setdiff1d(np.flatnonzero(used), ids)
+    left_out = [f for f in left_out if X[0, f] == 0]
+    assert not moved[left_out].any()
+    assert moved[ids].all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_move_are_returned_once(dtype):
+    from sklearn_xc._training.moving_rows import Entries
+
+    values = np.zeros((6, 2), dtype)
+    rows = MovingRows(values)
+    entries = Entries(
+        np.array([0, 3]),
+        np.array([2, 2]),
+        np.array([4, 1, 9, 1, 3], np.int32),
+        np.array([1, 2, np.nan, 3, 4], dtype),
+    )
+    for k in (1, 2):  # nothing stays behind of the first call
+        moved, lengths = rows.step(entries, np.array([[1, 0], [0, 1]], dtype), 0.5)
+        assert sorted(moved.tolist()) == [1, 3, 4]
+        expected = np.zeros((6, 2))
+        expected[[1, 3, 4]] = [[-1, -1.5], [0, -2], [-0.5, 0]]
+        np.testing.assert_array_equal(values, k * expected)
+        np.testing.assert_allclose(lengths, np.linalg.norm(expected[moved], axis=1))
+
+
+def test_sums_of_memory_maps_have_the_same_bits():
+    """A kernel for arrays that cannot be written may round differently."""
+    X, E, _, _ = make(scale=1.0)
+    frozen = E.copy()
+    frozen.flags.writeable = False
+    a, b = (HiddenLayer(csr_rows(X), MovingRows(e)).forward(np.arange(N)) for e in (E, frozen))
+    assert a.tobytes() == b.tobytes()
+
+
+class Noting:
+    """Exact gradients; notes what it is asked for."""
+
+    looks_ahead = True
+
+    def __init__(self):
+        self.exact = Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]()))
+        self.searched, self.seen = [], []
+
+    def search(self, W, V, team):
+        self.searched.append(V.copy())
+        return Candidates(np.arange(len(V), dtype=np.int32)[:, None], V[:, :1], np.ones(len(V)))
+
+    def of(self, W, batch, found, team):
+        self.seen.append((batch.V.copy(), found.labels[:, 0].tolist(), found.scores[:, 0].copy()))
+        return self.exact.of(W, batch, None, team)
+
+    def moved(self, rows, lengths):
+        pass
+
+
+def steps_of(layer, W, sets, method, rows, batch_size, rate):
+    with Team(1) as team:
+        return list(
+            take_steps(layer, MovingRows(W), sets, method, rows, batch_size, rate, 0.0, team)
+        )
+
+
+def layers(X, E):
+    return IdentityLayer(DenseRows(X)), HiddenLayer(csr_rows(X), MovingRows(E))
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_labels_of_all_mini_batches_are_searched_for_at_the_start(is_hidden):
+    X, E, W, sets = make(scale=1.0)
+    rows, first = np.array([5, 0, 7, 1, 6, 2, 4]), E.copy()
+    if not is_hidden:
+        W = np.zeros((K, D))
+    method = Noting()
+    steps = steps_of(layers(X, E)[is_hidden], W, sets, method, rows, 3, lambda: 0.5)
+    (V,) = method.searched
+    np.testing.assert_allclose(V, X[rows] @ first if is_hidden else X[rows], atol=1e-12)
+    assert [step.n for step in steps] == [3, 3, 1]
+    assert [labels for _, labels, _ in method.seen] == [[0, 1, 2], [3, 4, 5], [6]]
+    np.testing.assert_array_equal(np.concatenate([found for *_, found in method.seen]), V[:, 0])
+    # The gradients are taken where the layer has come to.
+    np.testing.assert_array_equal(method.seen[0][0], V[:3])
+    assert np.array_equal(method.seen[1][0], V[3:6]) != is_hidden
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_mini_batches_together_are_those_one_by_one(is_hidden):
+    rows, rates, ends = np.array([5, 0, 7, 1, 6, 2, 4]), [0.5, 0.3, 0.2], []
+    for cuts in ([7], [3, 6, 7], [6, 7]):
+        X, E, W, sets = make(scale=1.0)
+        if not is_hidden:
+            W = np.zeros((K, D))
+        layer, rate, losses = layers(X, E)[is_hidden], iter(rates).__next__, []
+        for first, last in zip([0, *cuts], cuts, strict=False):
+            steps = steps_of(layer, W, sets, Noting(), rows[first:last], 3, rate)
+            losses += [step.loss for step in steps]
+        ends.append((W, E, np.array(losses)))
+    for other in ends[1:]:
+        for a, b in zip(ends[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+@pytest.mark.parametrize("ridge", [0.0, 0.4, 30.0])
+def test_the_ridge_is_an_implicit_step(is_hidden, ridge, objective):
+    """Both minimise the linearised loss, the ridge and the squared way there."""
+    X, E, W, sets = make()
+    W = W if is_hidden else np.random.default_rng(1).normal(size=(K, D))
+    rows, expected, vectors, rate = np.array([5, 0, 7, 1, 6, 2]), W.copy(), E.copy(), 0.3
+    layer = layers(X, E)[is_hidden]
+    moving, method = MovingRows(W), Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]()))
+    for first in (0, 4):
+        own = rows[first : first + 4]
+        V = X[own] @ vectors if is_hidden else X[own]
+        gradient = slope(lambda w: objective("softmax", V, w, sets, own), expected)  # noqa: B023
+        if is_hidden:
+            by_V = slope(lambda v: objective("softmax", v, expected, sets, own), V)  # noqa: B023
+            by_V /= np.maximum(1, np.linalg.norm(by_V, axis=1))[:, None]
+            vectors = (vectors - rate * X[own].T @ by_V) / (1 + rate * ridge * len(own))
+        expected = (expected - rate * gradient) / (1 + rate * ridge * len(own))
+        with Team(1) as team:
+            how = layer, moving, sets, method, own, 4, lambda: rate, ridge, team
+            list(take_steps(*how))
+        np.testing.assert_allclose(moving.scale * moving.values, expected, atol=2e-6)
+        for features in layer.moving:
+            np.testing.assert_allclose(features.scale * features.values, vectors, atol=2e-6)
+    assert (moving.scale == 1.0) == (ridge == 0.0)
+
+
+def test_rows_shrink_without_an_end():
+    rng = np.random.default_rng(0)
+    expected = rng.normal(size=(4, 3))
+    moving = MovingRows(expected.copy())
+    entries = Entries(np.array([0]), np.array([2]), np.array([2, 0], np.int32), np.array([1.0, -2]))
+    for by in [0.5] * 40 + [1e30, 0.1]:
+        moving.shrink(by)
+        expected /= 1 + by
+        V = rng.normal(size=(1, 3))
+        _, lengths = moving.step(entries, V, 0.1)
+        expected[[2, 0]] -= 0.1 * np.array([[1.0], [-2]]) * V
+        np.testing.assert_allclose(moving.scale * moving.values, expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(moving.scaled(V) @ moving.values.T, V @ expected.T, atol=1e-9)
+        np.testing.assert_allclose(moving.sums(entries), [expected[2] - 2 * expected[0]], atol=1e-9)
+        np.testing.assert_allclose(
+            moving.scale * lengths, 0.1 * np.linalg.norm(V) * np.array([1, 2]), rtol=1e-9
+        )
+        assert 1e-3 <= moving.scale <= 1
+    moving.apply_scale()
+    assert moving.scale == 1
+    np.testing.assert_allclose(moving.values, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_intercepts_take_steps_and_do_not_shrink(is_hidden, ridge, dtype, objective):
+    X, E, W, sets = make()
+    W = W if is_hidden else np.random.default_rng(1).normal(size=(K, D))
+    b = np.random.default_rng(2).normal(size=K)
+    rows, rate = np.array([5, 0, 7, 1]), 0.3
+    V = X[rows] @ E if is_hidden else X[rows]
+    scores = np.column_stack([V, np.ones(4)])
+    both = np.column_stack([W, b])
+    expected = slope(lambda w: objective("softmax", scores, w, sets, rows), both)
+
+    def loss_of(vectors):
+        queries = np.column_stack([X[rows] @ vectors, np.ones(4)])
+        return objective("softmax", queries, both, sets, rows)
+
+    values = both.astype(dtype)
+    moving = MovingRows(values, intercept_rate=0.4)
+    layer = IdentityLayer(DenseRows(X.astype(dtype)))
+    if is_hidden:
+        layer = HiddenLayer(csr_rows(X.astype(dtype)), MovingRows(E.astype(dtype)))
+    method = Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]()))
+    with Team(1) as team:
+        list(take_steps(layer, moving, sets, method, rows, 4, lambda: rate, ridge, team))
+    shrunk = 1 + rate * ridge * 4
+    tol = 1e-5 if dtype == np.float32 else 1e-6
+    found = moving.scale * moving.vectors
+    np.testing.assert_allclose(found, (W - rate * expected[:, :-1]) / shrunk, atol=tol)
+    np.testing.assert_allclose(values[:, -1], b - 0.4 * rate * expected[:, -1], atol=tol)
+    if is_hidden:
+        (vectors,), by_E = layer.moving, slope(loss_of, E)
+        np.testing.assert_allclose(
+            vectors.scale * vectors.values, (E - rate * by_E) / shrunk, atol=tol
+        )
+    moving.apply_scale()
+    np.testing.assert_allclose(values[:, -1], b - 0.4 * rate * expected[:, -1], atol=tol)
+    np.testing.assert_allclose(values[:, :-1], found, rtol=1e-6)
+
+
+def test_queries_score_with_intercepts():
+    rng = np.random.default_rng(0)
+    values, V = rng.normal(size=(K, DIM + 1)), rng.normal(size=(3, DIM))
+    moving = MovingRows(values.copy(), intercept_rate=1.0)
+    entries = Entries(np.array([0]), np.array([2]), np.array([2, 0], np.int32), np.array([1.0, -2]))
+    for scale in (1.0, 0.125):
+        moving.scale = scale
+        expected = scale * V @ values[:, :-1].T + values[:, -1]
+        np.testing.assert_allclose(moving.scaled(V) @ moving.values.T, expected, atol=1e-14)
+        assert moving.scaled(V).flags.c_contiguous
+        sums = scale * (values[2, :-1] - 2 * values[0, :-1])
+        np.testing.assert_allclose(moving.sums(entries), [sums], atol=1e-14)
+        assert moving.sums(entries).flags.c_contiguous

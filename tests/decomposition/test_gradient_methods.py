@@ -1,0 +1,277 @@
+"""Ways to the gradient: exact, sampled, searched and coupled, and threads that share a batch."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from sklearn_xc._parallel.team import Team
+from sklearn_xc.decomposition.gradients import GRADIENTS, MessagePassing, SearchedGradient, protocol
+from sklearn_xc.decomposition.gradients.message_passing import Coupled
+from sklearn_xc.decomposition.gradients.protocol import Batch, GradientTask
+from sklearn_xc.decomposition.gradients.scored import Sampled
+from sklearn_xc.decomposition.gradients.searched import FollowingIndex, Searched
+from sklearn_xc.decomposition.gradients.set_loss import SetLoss
+from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin
+from sklearn_xc.search import INDEXES, Candidates
+
+MU = 2.0
+N, K, DIM = 7, 60, 6
+
+each_loss = pytest.mark.parametrize("loss", LABEL_SET_LOSSES)
+
+
+def make(dtype=np.float64, seed=0):
+    """Return W and a batch with one to four labels per instance."""
+    rng = np.random.default_rng(seed)
+    W, V = (rng.normal(size=(n, DIM)).astype(dtype) for n in (K, N))
+    sizes = 1 + np.arange(N) % 4
+    positives = [rng.choice(K, size, replace=False) for size in sizes]
+    indptr = np.cumsum([0, *sizes])
+    weight = rng.uniform(0.2, 3.0, N)
+    return W, Batch(V, indptr, np.concatenate(positives).astype(np.int32), weight)
+
+
+def set_loss(name):
+    return SetLoss.of(MaxMargin(MU) if name == "margin" else LABEL_SET_LOSSES[name]())
+
+
+def as_dense(gradient):
+    dense = np.zeros((N, K))
+    for i, m in enumerate(gradient.counts):
+        assert len(set(gradient.labels[i, :m].tolist())) == m
+        assert gradient.values[i, :m].all()
+        dense[i, gradient.labels[i, :m]] = gradient.values[i, :m]
+    return gradient.losses, dense
+
+
+#: All gradients by name, and others, each with what it searches.
+KINDS = {
+    **{name: (gradient, "exact") for name, gradient in GRADIENTS.items()},
+    "estimates": (SearchedGradient, "product"),
+    "coupled": (functools.partial(MessagePassing, n_blocks=2), "exact"),
+    "one block": (functools.partial(MessagePassing, n_blocks=1), "exact"),
+}
+each_kind = pytest.mark.parametrize("name", KINDS)
+
+
+def method_of(name, loss, W, n_candidates=K):
+    """Return a method that was built on W."""
+    gradient, index = KINDS[name]
+    task = GradientTask(set_loss(loss), INDEXES[index], n_candidates, DIM)
+    method = gradient().start(task)
+    method.build(W)
+    return method
+
+
+def gradient_of(method, W, batch, n_workers=1):
+    with Team(n_workers) as team:
+        return method.of(W, batch, method.search(W, batch.V, team), team)
+
+
+@pytest.fixture
+def exact_gradient(label_set_loss):
+    """Return a function that gives losses and gradients by all scores, one instance at a time."""
+
+    def find(loss, W, batch):
+        losses, dense = np.empty(N), np.zeros((N, K))
+        for i in range(N):
+            own = batch.positives[batch.indptr[i] : batch.indptr[i + 1]].tolist()
+            labels = own + [k for k in range(K) if k not in own]
+            scores = W[labels].astype(np.float64) @ batch.V[i].astype(np.float64)
+            value, gradient, _ = label_set_loss(loss, scores, len(own), MU)
+            losses[i] = batch.weight[i] * value
+            dense[i, labels] = batch.weight[i] * gradient
+        return losses, dense
+
+    return find
+
+
+@each_loss
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_all_labels_give_the_exact_gradient(name, dtype, loss, exact_gradient):
+    W, batch = make(dtype)
+    found = as_dense(gradient_of(method_of(name, loss, W), W, batch))
+    tol = 1e-12 if dtype == np.float64 else 2e-5
+    for a, b in zip(found, exact_gradient(loss, W, batch), strict=True):
+        np.testing.assert_allclose(a, b, rtol=tol, atol=tol)
+
+
+@each_loss
+@pytest.mark.parametrize("name", ["sampled", "mips"])
+def test_some_labels_give_the_gradient_of_those(name, loss, label_set_loss):
+    W, batch = make()
+    found = gradient_of(method_of(name, loss, W, 10), W, batch)
+    losses, dense = as_dense(found)
+    if name == "mips":
+        considered = np.argsort(-(batch.V @ W.T), axis=1)[:, :10]
+    else:
+        rng = np.random.default_rng((0, 1, 0))
+        considered = np.tile(rng.choice(K, 10, replace=False, shuffle=False), (N, 1))
+    for i in range(N):
+        own = batch.positives[batch.indptr[i] : batch.indptr[i + 1]].tolist()
+        labels = own + [k for k in considered[i] if k not in own]
+        value, gradient, _ = label_set_loss(loss, W[labels] @ batch.V[i], len(own), MU)
+        assert losses[i] == pytest.approx(batch.weight[i] * value, rel=1e-12)
+        np.testing.assert_allclose(dense[i, labels], batch.weight[i] * gradient, atol=1e-12)
+        assert not dense[i, np.setdiff1d(np.arange(K), labels)].any()
+
+
+def test_samples_are_drawn_anew_for_each_batch_and_the_same_for_its_instances():
+    W, batch = make()
+    W = np.zeros_like(W)  # all drawn labels have a gradient
+    method = Sampled(set_loss("triplet"), 10, (0, 1))
+    drawn = []
+    for _ in range(200):
+        gradient = gradient_of(method, W, batch)
+        positives = set(batch.positives.tolist())
+        sets = [
+            set(row[:m].tolist()) - positives
+            for row, m in zip(gradient.labels, gradient.counts, strict=True)
+        ]
+        assert all(s == sets[0] for s in sets)
+        drawn.append(frozenset(sets[0]))
+    assert len(set(drawn)) > 190
+    counts = np.bincount([k for s in drawn for k in s], minlength=K)
+    others = np.setdiff1d(np.arange(K), batch.positives)
+    assert counts[others].sum() == counts.sum()
+    # Binomial: 200 draws with a chance of 1 in 6, four deviations of 5.3.
+    assert np.abs(counts[others] - 200 / 6).max() < 4 * np.sqrt(200 / 6 * 5 / 6)
+    again = Sampled(set_loss("triplet"), 10, (0, 1))
+    first = gradient_of(again, W, batch)
+    assert set(first.labels[0, : first.counts[0]].tolist()) >= drawn[0]
+
+
+@each_loss
+def test_one_block_is_plain_search(loss):
+    W, batch = make()
+    plain = as_dense(gradient_of(method_of("mips", loss, W, 10), W, batch))
+    coupled = as_dense(gradient_of(method_of("one block", loss, W, 10), W, batch))
+    for a, b in zip(plain, coupled, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+
+
+@each_loss
+def test_many_rounds_over_all_labels_come_to_the_exact_gradient(loss, exact_gradient):
+    W, batch = make()
+    expected = exact_gradient(loss, W, batch)
+    method = method_of("coupled", loss, W)
+    distances = []
+    for method.n_rounds in (0, 1, 3000):
+        losses, dense = as_dense(gradient_of(method, W, batch))
+        distances.append(np.abs(dense - expected[1]).max())
+        assert (losses >= expected[0] - 1e-9).all()
+    assert distances[0] > 0.1
+    # Labels stop moving where all their gradients are below 1e-3, triplet's are whole numbers.
+    assert distances[-1] < 0.02
+    np.testing.assert_allclose(losses, expected[0], rtol=0.01)
+
+
+@each_kind
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_threads_change_no_bit(name, dtype, monkeypatch):
+    W, batch = make(dtype)
+    expected = gradient_of(method_of(name, "margin", W, 10), W, batch)
+    monkeypatch.setattr(protocol, "LEAST_WORK", 1)
+    for n_workers in (2, 3, 16):  # more than there are instances
+        found = gradient_of(method_of(name, "margin", W, 10), W, batch, n_workers)
+        assert found.counts.tobytes() == expected.counts.tobytes()
+        assert found.losses.tobytes() == expected.losses.tobytes()
+        for i, m in enumerate(expected.counts):
+            assert found.labels[i, :m].tobytes() == expected.labels[i, :m].tobytes()
+            assert found.values[i, :m].tobytes() == expected.values[i, :m].tobytes()
+
+
+class RightIndex:
+    """Estimates that are right, and who asked for how many."""
+
+    has_exact_scores = False
+
+    def __init__(self, W):
+        self.W, self.asked = W, []
+
+    def query(self, V, n_candidates):
+        self.asked.append((len(V), n_candidates))
+        scores = V @ self.W.T
+        labels = np.argsort(-scores, axis=1)[:, :n_candidates].astype(np.int32)
+        counts = np.full(len(V), n_candidates)
+        return Candidates(labels, np.take_along_axis(scores, labels, axis=1), counts)
+
+
+@pytest.mark.parametrize("loss", ["margin", "triplet"])
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_what_is_retrieved_at_first_makes_no_difference(
+    loss, n_workers, exact_gradient, monkeypatch
+):
+    monkeypatch.setattr(protocol, "LEAST_WORK", 1)
+    W, batch = make()
+    expected = exact_gradient(loss, W, batch)
+    shares = []
+    for share in (0.01, 0.1, 0.4, 1.0):
+        index = RightIndex(W)
+        method = Searched(set_loss(loss), K, FollowingIndex(index), 0, share)
+        for a, b in zip(as_dense(gradient_of(method, W, batch, n_workers)), expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+        n_first = int(np.ceil(share * K))
+        assert {n for _, n in index.asked} <= {min(K, n_first * 4**more) for more in range(4)}
+        shares.append(method.first_share)
+    assert index.asked == [(N, K)] if n_workers == 1 else sorted(index.asked) == [(3, K), (4, K)]
+    assert shares[0] > 0.01
+    assert shares[-1] <= 1.0
+
+
+def test_the_first_share_follows_what_is_wanted():
+    W, batch = make()
+    method = Searched(set_loss("margin"), K, FollowingIndex(RightIndex(W)), 0, 0.05)
+    passed = []
+    for _ in range(600):
+        gradient_of(method, W, batch)
+        passed.append(method.first_share)
+    assert min(passed[-300:]) > 0.05
+    assert max(passed[-300:]) - min(passed[-300:]) < 0.3
+    method = Searched(set_loss("margin"), 2, FollowingIndex(RightIndex(W)), 0, 0.05)
+    for _ in range(100):
+        gradient_of(method, W, batch)
+    assert method.first_share == 1.0  # all want more of so few: they are not asked for twice
+    method = Searched(set_loss("margin"), K, FollowingIndex(RightIndex(W)), 0, 0.95)
+    gradient_of(method, W, batch)
+    assert 0.9 < method.first_share < 0.95  # none wants more, and it may fall
+
+
+class ToldIndex:
+    """Remembers what it is told."""
+
+    def __init__(self, has_exact_scores):
+        self.has_exact_scores = has_exact_scores
+
+    def build(self, W, first, last, seed):
+        self.rows = []
+
+    def update(self, rows):
+        self.rows += rows.tolist()
+
+
+def watched(has_exact_scores):
+    index = FollowingIndex(ToldIndex(has_exact_scores))
+    index.build(np.full((K, DIM), 2.0), 0, 4, 0)  # rows of length 4
+    return index
+
+
+def test_indexes_are_told_which_rows_moved():
+    first, second = watched(True), watched(True)
+    rows, lengths = np.array([4, 2], np.int32), np.zeros(2)
+    Searched(set_loss("margin"), 5, first).moved(rows, lengths)
+    assert first.index.rows == [4, 2]
+    coupled = Coupled(set_loss("margin"), 5, [first, second], np.array([0, 3, 6]), 1)
+    coupled.moved(rows[:1], lengths[:1])
+    assert first.index.rows == [4, 2, 4]
+    assert second.index.rows == [4]
+
+
+def test_an_index_of_estimates_is_told_of_rows_that_have_drifted_a_tenth_of_their_length():
+    watch = watched(False)
+    rows = np.array([4, 2], np.int32)
+    for _ in range(7):  # row 4 goes 0.15 a move, row 2 goes 0.3: more than 0.4 after 3 and 2 moves
+        watch.moved(rows, np.array([0.15, 0.3]))
+    assert watch.index.rows == [2, 4, 2, 4, 2]

@@ -1,0 +1,135 @@
+"""Balanced clusters: exact sizes, the same for any threads, and nearly as tight as unbalanced."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from sklearn.cluster import BisectingKMeans
+
+from sklearn_xc.embedding.samplers import balanced, balanced_clusters
+from sklearn_xc.embedding.samplers.balanced import clusters_of
+
+
+def of_norm_1(V):
+    return V / np.linalg.norm(V, axis=1, keepdims=True)
+
+
+def uniform(n, dim, seed=0):
+    return of_norm_1(np.random.default_rng(seed).normal(size=(n, dim)))
+
+
+def gaussians(n, dim, n_groups, noise, seed=0, sizes=None):
+    """Return directions around the centres of groups, of given or equal sizes, in any order."""
+    rng = np.random.default_rng(seed)
+    centres = uniform(n_groups, dim, seed + 1)
+    groups = rng.permutation(n) % n_groups
+    if sizes is not None:
+        groups = np.repeat(np.arange(n_groups), sizes)[rng.permutation(n)]
+    return of_norm_1(centres[groups] + noise * rng.normal(size=(n, dim)) / np.sqrt(dim)), groups
+
+
+def inertia(V, cluster):
+    sums = np.zeros((cluster.max() + 1, V.shape[1]))
+    np.add.at(sums, cluster, V)
+    means = sums / np.bincount(cluster)[:, None]
+    return ((V - means[cluster]) ** 2).sum()
+
+
+@given(
+    n=st.integers(1, 400),
+    share=st.floats(0, 1),
+    dim=st.integers(1, 5),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    is_coarse=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_sizes_differ_by_one_at_most(n, share, dim, dtype, is_coarse, seed):
+    V = np.random.default_rng(seed).normal(size=(n, dim)).astype(dtype)
+    if is_coarse:  # many equal rows
+        V = V.round()
+    n_clusters = 1 + round(share * (n - 1))
+    cluster = balanced_clusters(V, n_clusters, seed)
+    assert cluster.dtype == np.int64
+    assert cluster.shape == (n,)
+    sizes = np.bincount(cluster, minlength=n_clusters)
+    assert len(sizes) == n_clusters
+    assert sizes.min() >= 1
+    assert sizes.max() - sizes.min() <= 1
+
+
+@pytest.mark.parametrize("few", [0, 2**40], ids=["level by level", "in one go"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_neither_threads_nor_repetition_change_a_cluster(monkeypatch, few, dtype):
+    monkeypatch.setattr(balanced, "_FEW", few)
+    V = uniform(3001, 17).astype(dtype)
+    once = balanced_clusters(V, 300, 4)
+    for n_jobs in (None, 1, 2, 3):
+        np.testing.assert_array_equal(balanced_clusters(V, 300, 4, n_jobs), once)
+    assert (balanced_clusters(V, 300, 5) != once).any()
+
+
+@pytest.mark.parametrize("n_clusters", [8, 100])
+@pytest.mark.parametrize(
+    "V",
+    [
+        uniform(3000, 16),
+        uniform(3000, 64),
+        gaussians(3000, 32, 10, 1.0)[0],
+        gaussians(3000, 32, 50, 1.0)[0],
+        gaussians(3000, 32, 300, 1.0)[0],
+        gaussians(3000, 64, 300, 1.0)[0] * 7 - 3,
+    ],
+    ids=["uniform 16", "uniform 64", "10 groups", "50 groups", "300 groups", "moved away"],
+)
+def test_inertia_is_near_that_of_unbalanced_bisection(V, n_clusters):
+    free = BisectingKMeans(n_clusters, random_state=0).fit_predict(V)
+    assert inertia(V, balanced_clusters(V, n_clusters, 0)) <= 1.15 * inertia(V, free)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 16, 64])
+def test_groups_that_can_be_kept_together_are_kept(n_clusters):
+    V, groups = gaussians(3072, 32, 64, 0.2)
+    cluster = balanced_clusters(V.astype(np.float32), n_clusters, 0)
+    pairs = np.unique(np.column_stack([groups, cluster]), axis=0)
+    assert len(pairs) <= 1.5 * 64
+
+
+@pytest.mark.parametrize("n_clusters", [0, -1, 2.0, True, "2", None, np.nan])
+def test_numbers_of_clusters_that_are_none(n_clusters):
+    message = f"balanced_clusters: n_clusters must be an integer of at least 1. Got {n_clusters!r}"
+    with pytest.raises(ValueError, match=message):
+        balanced_clusters(np.eye(5), n_clusters, 0)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 2**64, 1.0, True, None, "1"])
+def test_seeds_that_are_none(seed):
+    with pytest.raises(ValueError, match=r"seed must be an integer from 0 to 2\*\*63 - 1\. Got "):
+        balanced_clusters(np.eye(5), 2, seed)
+
+
+@pytest.mark.parametrize(
+    ("V", "error", "message"),
+    [
+        (np.full((5, 2), np.nan), ValueError, "Input V contains NaN"),
+        (np.full((5, 2), np.inf), ValueError, "Input V contains infinity"),
+        (np.ones(5), ValueError, "Expected 2D array, got 1D array"),
+        (np.ones((1, 5, 2)), ValueError, "Found array with dim 3"),
+        (np.ones((5, 0)), ValueError, "Found array with 0 feature"),
+        (np.eye(5) * 1j, ValueError, "Complex data not supported"),
+        (sp.csr_array(np.eye(5)), TypeError, "Sparse data was passed"),
+        (np.ma.masked_array(np.eye(5), np.eye(5)), TypeError, "is a masked array"),
+        (np.zeros((5, 2), "M8[s]"), ValueError, "holds dates or times"),
+    ],
+    ids=range(9),
+)
+def test_no_matrix_of_numbers(V, error, message):
+    with pytest.raises(error, match=f"^balanced_clusters: V:? .*{message}"):
+        balanced_clusters(V, 2, 0)
+
+
+def test_clusters_of_what_is_no_number():
+    """A training that diverges goes on to its end, which tells."""
+    V = np.random.default_rng(0).normal(size=(40, 3))
+    V[::3] = np.nan
+    assert np.bincount(clusters_of(V, 5, 0, None)).tolist() == [8] * 5

@@ -1,0 +1,135 @@
+"""Who may import whom in the package; prints the import graph.
+
+::
+
+    python tests/import_graph.py             files, folders, arrows between them, circles
+    python tests/import_graph.py --arrows    each arrow between folders, too
+
+Exits with 1 if an import is forbidden, or files import one another in a circle.
+"""
+
+import argparse
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1] / "sklearn_xc"
+
+ESTIMATORS = {"one_vs_all", "softmax", "decomposition", "embedding"}
+AROUND = {"ensemble", "text"}
+MIDDLE = {"search", "metrics"}
+PRIVATE = {"_input", "_labels", "_state", "_parallel", "_training", "_weights", "_compile"}
+SHELVES = {"datasets", "model_selection", "inspection", "command_line", "integrations"}
+#: Files at the root.
+BASE = {"base", "exceptions", "_topk", "_load", "_show_versions", "sklearn_xc"}
+
+BELOW = MIDDLE | PRIVATE | BASE
+ALLOWED = {
+    **{name: {name} | BELOW for name in ESTIMATORS},
+    "ensemble": {"ensemble"} | BELOW,
+    "text": {"text", "ensemble", "one_vs_all"} | BELOW,  # its default classifier
+    **dict.fromkeys(MIDDLE, BELOW),
+    **dict.fromkeys(PRIVATE | BASE, BELOW),
+    **dict.fromkeys(SHELVES, ESTIMATORS | AROUND | BELOW | SHELVES),
+    "_compile": {"_compile", "exceptions"},
+    "__main__": {"command_line"},
+}
+#: What kernels may import from outside the package, besides the standard library.
+KERNELS = {"numpy", "numba"}
+
+
+def imports(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the dotted name of each import in the text of a file."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def module_of(name: str) -> str | None:
+    """Return the file, relative to the package and without its suffix, that a name comes from."""
+    parts = name.split(".")[1:]
+    while parts:
+        if ROOT.joinpath(*parts).with_suffix(".py").is_file():
+            return "/".join(parts)
+        if ROOT.joinpath(*parts, "__init__.py").is_file():
+            return "/".join([*parts, "__init__"])
+        parts.pop()
+    return "__init__"
+
+
+def forbidden(file: str, name: str) -> bool:
+    """Tell whether a file of the package may not import a name."""
+    room, inner = file.split("/")[0], file.split("/")[:-1]
+    first = name.split(".")[0]
+    in_kernels = "kernels" in file.split("/")
+    if first != "sklearn_xc":
+        return in_kernels and first not in KERNELS | sys.stdlib_module_names
+    used = module_of(name).split("/")
+    if in_kernels:
+        return "kernels" not in used and used[0] != "_compile" and "losses" not in used
+    top = "sklearn_xc" if used == ["__init__"] else used[0]
+    if room != "__init__" and top not in ALLOWED[room]:
+        return True
+    private = [
+        i for i, part in enumerate(used) if part.startswith("_") and i > 0 and part != "__init__"
+    ]
+    return any(inner[:i] != used[:i] for i in private)
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Return the groups of files that import one another."""
+    reach = {file: set(used) for file, used in graph.items()}
+    changed = True
+    while changed:
+        changed = False
+        for file in graph:
+            further = set().union(*(reach[used] for used in reach[file])) - reach[file]
+            changed |= bool(further)
+            reach[file] |= further
+    groups = {tuple(sorted(g for g in reach[f] if f in reach[g])) for f in graph if f in reach[f]}
+    return [list(group) for group in sorted(groups)]
+
+
+def read() -> tuple[dict[str, set[str]], list[str]]:
+    """Return the files that each file of the package imports, and the forbidden imports."""
+    graph: dict[str, set[str]] = {}
+    wrong = []
+    for path in sorted(ROOT.rglob("*.py")):
+        file = path.relative_to(ROOT).with_suffix("").as_posix()
+        used = graph[file] = set()
+        for line, name in imports(path.read_text(encoding="utf-8")):
+            if forbidden(file, name):
+                wrong.append(f"sklearn_xc/{file}.py:{line}: {name}")
+            if name.split(".")[0] == "sklearn_xc":
+                used.add(module_of(name))
+        used.discard(file)
+    return graph, wrong
+
+
+def main() -> int:
+    """Print the graph; return 1 if there is something against the rules."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--arrows", action="store_true", help="print each arrow between folders")
+    arguments = parser.parse_args()
+    graph, wrong = read()
+    folder = {file: file.rpartition("/")[0] or "." for file in graph}
+    arrows = {
+        (folder[file], folder[used])
+        for file, files in graph.items()
+        for used in files
+        if folder[file] != folder[used]
+    }
+    print(f"{len(graph)} files, {len(set(folder.values()))} folders, {len(arrows)} arrows between")
+    if arguments.arrows:
+        print(*(f"  {a} -> {b}" for a, b in sorted(arrows)), sep="\n")
+    found = circles(graph)
+    print(f"{len(found)} circles", *(" <-> ".join(group) for group in found), sep="\n  ")
+    print(f"{len(wrong)} forbidden imports", *wrong, sep="\n  ")
+    return 1 if wrong or found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

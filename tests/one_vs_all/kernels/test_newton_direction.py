@@ -1,0 +1,123 @@
+"""Gradient, Hessian product and conjugate gradients against the dense Hessian."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc._compile.jit import kernel
+from sklearn_xc._input.data import read_only
+from sklearn_xc._input.kernels import csr_rows
+from sklearn_xc.one_vs_all.kernels import dense_rows
+from sklearn_xc.one_vs_all.kernels.newton_direction import direction_functions
+
+KERNELS = {
+    module: SimpleNamespace(
+        **{name: kernel(function) for name, function in vars(direction_functions(module)).items()}
+    )
+    for module in (csr_rows, dense_rows)
+}
+#: (intercept, ridge): with a regularised intercept, a free one, none.
+INTERCEPTS = [(1.0, 1.0), (1.0, 0.0), (0.0, 0.0)]
+#: The rows of the sum, in any order.
+CHOSEN = np.random.default_rng(3).permutation(40)[:25].astype(np.int32)
+D = 8
+
+each_intercept = pytest.mark.parametrize(("intercept", "ridge"), INTERCEPTS)
+
+
+@pytest.fixture(params=KERNELS, ids=["csr", "dense"])
+def module(request):
+    return request.param
+
+
+@pytest.fixture(params=[np.float32, np.float64])
+def dtype(request):
+    return request.param
+
+
+@pytest.fixture
+def rows(module, dtype):
+    """Return 40 rows in both forms, and derivatives of the chosen ones, some of them zero."""
+    rng = np.random.default_rng(0)
+    dense = rng.normal(size=(40, D)) * (rng.random((40, D)) < 0.4)
+    dense[CHOSEN[4]] = 0
+    X = sp.csr_array(dense.astype(dtype))
+    parts = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+    slopes = rng.normal(size=30)  # more than there are rows
+    slopes[[2, 7]] = 0.0
+    curvatures = 0.1 + rng.random(30)
+    curvatures[[2, 7, 9]] = 0.0  # the Huber-hinge has a slope without a curvature
+    return SimpleNamespace(
+        kernels=KERNELS[module],
+        X=tuple(map(read_only, parts if module is csr_rows else (X.toarray(),))),
+        dense=X.toarray().astype(np.float64)[CHOSEN],
+        slopes=slopes,
+        curvatures=curvatures,
+        eps=float(np.finfo(dtype).eps),
+        dtype=dtype,
+    )
+
+
+def dense_hessian(rows, intercept, ridge):
+    """Return the Hessian over the features, the intercept and the untouched coordinate."""
+    n = len(CHOSEN)
+    columns = np.hstack([rows.dense, np.full((n, 1), intercept), np.zeros((n, 1))])
+    return np.diag([*np.ones(D), ridge, 1.0]) + (columns.T * rows.curvatures[:n]) @ columns
+
+
+def solve_by_kernel(rows, hessian, gradient, intercept, ridge, cg):
+    """Return the step of ``conjugate_gradients`` and the number of products."""
+    work = np.full((6, D + 4), np.nan, rows.dtype)
+    n_products = rows.kernels.conjugate_gradients(
+        rows.X, CHOSEN, rows.curvatures, intercept, ridge, gradient, np.diag(hessian).copy(), cg,
+        work,
+    )  # fmt: skip
+    return work[0, : D + 2], n_products
+
+
+def test_add_gradient(rows):
+    gradient, diagonal, n = np.ones(D + 2), np.ones(D + 2), len(CHOSEN)
+    rows.kernels.add_gradient(rows.X, CHOSEN, rows.slopes, rows.curvatures, gradient, diagonal)
+    columns = np.hstack([rows.dense, np.ones((n, 1)), np.zeros((n, 1))])
+    np.testing.assert_allclose(gradient, 1 + columns.T @ rows.slopes[:n], rtol=1e-13)
+    np.testing.assert_allclose(diagonal, 1 + (columns**2).T @ rows.curvatures[:n], rtol=1e-13)
+
+
+@pytest.mark.parametrize("intercept", [1.0, 0.0])
+def test_add_loss_product(rows, intercept):
+    vector = np.random.default_rng(1).normal(size=D + 2).astype(rows.dtype)
+    out = np.ones(D + 2, rows.dtype)
+    arguments = rows.X, CHOSEN, rows.curvatures, intercept, vector, out
+    total = rows.kernels.add_loss_product(*arguments)
+    expected = dense_hessian(rows, intercept, 0.0) @ vector
+    expected[:D] -= vector[:D]
+    expected[D + 1] -= vector[D + 1]
+    np.testing.assert_allclose(out, 1 + expected, atol=200 * rows.eps)
+    np.testing.assert_allclose(total, vector @ expected, atol=200 * rows.eps)
+
+
+@each_intercept
+def test_conjugate_gradients_with_no_tolerance_solve_the_system(rows, intercept, ridge):
+    hessian = dense_hessian(rows, intercept, ridge)
+    gradient = np.random.default_rng(2).normal(size=D + 2)
+    if not intercept:
+        gradient[D] = 0
+        hessian[D, D] = 1.0  # nothing moves there
+    step, n_products = solve_by_kernel(rows, hessian, gradient, intercept, ridge, (0.0, 0.01, 200))
+    assert 5 <= n_products <= 60
+    expected = -np.linalg.solve(hessian, gradient)
+    np.testing.assert_allclose(step, expected, atol=1e3 * rows.eps, rtol=10 * rows.eps**0.5)
+
+
+def test_no_curvature_ends_conjugate_gradients(rows):
+    """A free intercept without active rows: the Hessian is zero along it."""
+    gradient, diagonal = np.zeros(D + 2), np.ones(D + 2)
+    gradient[D], diagonal[D] = 1.0, 0.0
+    work = np.full((6, D + 2), np.nan, rows.dtype)
+    n_products = rows.kernels.conjugate_gradients(
+        rows.X, CHOSEN[:0], rows.curvatures, 1.0, 0.0, gradient, diagonal, (0.5, 0.01, 9), work
+    )
+    assert n_products == 1
+    assert (work[0] == 0).all()

@@ -1,0 +1,218 @@
+"""Rows are found as in a dense reference; above all, none is overlooked."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sparse_points import (
+    ROUNDING,
+    SEEDS,
+    Points,
+    choose_kinks,
+    in_pieces,
+    make_rows,
+    pooled,
+    random_lists,
+    scales,
+)
+
+from sklearn_xc._input.data import read_only
+from sklearn_xc.one_vs_all.kernels import row_search as search
+from sklearn_xc.one_vs_all.solver.problem import postings
+
+NONE = np.empty(0, np.int32)
+
+
+def run_look(instances, points, prune, kinks, share, most, known):
+    """Return what ``list_rows_above`` lists for each point, and whether it is left."""
+    (n, d), dtype = instances.shape, instances.dtype
+    by_feature, longest = postings(instances)
+    dense, scores = np.zeros(d, dtype), np.zeros(n + 1, np.float32)
+    met, indptr = np.empty(n + 1, np.int32), np.full(len(kinks) + 1, -7)
+    known_indptr, known_rows = pooled(known, np.int32)
+    out, is_left = search.list_rows_above(
+        instances.arrays, by_feature, longest, (points.indptr, points.features, points.values),
+        prune, kinks, share, most, (known_indptr, known_rows), (dense, scores, met), indptr,
+        np.empty(1, np.int32),
+    )  # fmt: skip
+    assert not dense.any()
+    assert not scores.any()
+    return in_pieces(indptr, out[: indptr[-1]]), is_left
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@settings(max_examples=200)
+@given(data=st.data(), n=st.integers(1, 30), d=st.integers(1, 20), seed=SEEDS)
+def test_a_look_lists_all_rows_above_the_kink_and_no_others(dtype, data, n, d, seed):
+    rng = np.random.default_rng(seed)
+    of_rows, of_points = data.draw(scales(dtype)), data.draw(scales(dtype))
+    instances, X = make_rows(rng, n, d, dtype, of_rows, rng.choice([0, 0, 2]))
+    points = Points(rng, 8, d, dtype, of_points)
+    points.move_intercepts(points.intercept * X.max())
+    prune = dtype(rng.choice([0, 1e-3, 0.3, 3]) * 10.0**of_points)
+    kinks, share = choose_kinks(rng, X, points, prune), data.draw(st.floats(0.05, 0.95))
+    known = random_lists(rng, n, 8)
+    lists, is_left = run_look(instances, points, prune, kinks, share, 10**9, known)
+    slack, largest = kinks - points.intercept, points.dense().max(axis=1)
+    is_in_range = (slack > 1e-20) & (slack < 1e20) & (largest > 1e-20) & (largest < 1e20)
+    assert is_left[slack <= 0].all()
+    assert not is_left[(slack > 0) & (is_in_range | (largest == 0))].any()
+    scores, off = points.scores(X, prune)
+    off += ROUNDING * np.abs(kinks)
+    for c in np.flatnonzero(~is_left):
+        above = scores[:, c] - kinks[c]
+        assert len(set(lists[c])) == len(lists[c])
+        assert not set(lists[c]) & set(known[c])
+        missed = set(np.flatnonzero(above > off[:, c])) - set(lists[c]) - set(known[c])
+        assert not missed, (missed, above, kinks[c], share)
+        assert (above[lists[c]] >= -off[lists[c], c]).all()
+    assert not any(len(lists[c]) for c in np.flatnonzero(is_left))
+    # With fewer non-zeros to read more points are left, and what others list is the same.
+    for most in [*sorted(rng.integers(0, instances.arrays[0][-1] + 1, 3))[::-1], -1]:
+        fewer, also_left = run_look(instances, points, prune, kinks, share, int(most), known)
+        assert (also_left >= is_left).all()
+        is_left = also_left
+        for c in range(8):
+            expected = [] if also_left[c] else lists[c]
+            np.testing.assert_array_equal(fewer[c], expected)
+            assert len(fewer[c]) <= max(most, 0)
+    assert is_left.all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(n=st.integers(1, 30), m=st.integers(1, 6), prune=st.sampled_from([0.0, 0.3]), seed=SEEDS)
+def test_the_highest_of_long_lists_are_kept(n, m, prune, seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 9))
+    instances, X = make_rows(rng, n, d)
+    points = Points(rng, m, d)
+    lists = [rng.permutation(n)[: rng.integers(0, n + 1)] for _ in range(m)]
+    scores = points.dense(prune) @ X.T + points.intercept[:, None]
+    # Between two scores, so that rounding decides nothing.
+    levels = np.array([np.mean(rng.choice(np.unique(own), 2)) for own in scores])
+    levels[rng.random(m) < 0.2] = np.inf
+    wanted = rng.integers(0, n + 1, m)
+    indptr, rows = pooled(lists, np.int32)
+    dense = np.zeros(d)
+    is_cut = search.keep_highest(
+        instances.arrays, points.indptr, points.features, points.values, prune, levels, wanted,
+        indptr, rows, dense,
+    )  # fmt: skip
+    assert not dense.any()
+    for c, kept in enumerate(in_pieces(indptr, rows)):
+        one, own = lists[c], scores[c]
+        assert is_cut[c] == (len(kept) < len(one))
+        if len(one) <= wanted[c]:
+            np.testing.assert_array_equal(kept, one)
+            continue
+        np.testing.assert_array_equal(kept, one[np.isin(one, kept)])  # in their order
+        dropped = np.setdiff1d(one, kept)
+        if len(dropped) == 0:  # all lie close together, or none was to be kept
+            continue
+        size = 1e-6 * (1 + np.abs(own).max())
+        assert own[kept].min() > own[dropped].max() - size
+        assert (own[dropped] <= levels[c] + size).all()
+        # Those not above the level are as many as are wanted, but for 256th parts of the range.
+        part = np.ptp(own[one]) / 255 + size
+        inner = kept[own[kept] <= levels[c] - part]
+        if len(inner):
+            assert (own[one] >= own[inner].min() + part).sum() <= wanted[c]
+        assert (own[one] >= own[dropped].max() - 2 * part).sum() >= wanted[c]
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(1, 60), m=st.integers(1, 6), prune=st.sampled_from([0.0, 0.3]), seed=SEEDS)
+def test_a_sample_says_above_which_score_there_are_enough_rows(n, m, prune, seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 9))
+    instances, X = make_rows(rng, n, d)
+    points, dense = Points(rng, m, d), np.zeros(d)
+    sample = np.sort(rng.permutation(n)[: rng.integers(1, n + 1)]).astype(np.int32)
+    scores = (points.dense(prune) @ X.T + points.intercept[:, None])[:, sample]
+    wanted, levels = rng.integers(1, n + 1, m), np.full(m, np.nan)
+    search.find_high_levels(
+        instances.arrays, sample, points.indptr, points.features, points.values, prune, wanted,
+        levels, dense,
+    )  # fmt: skip
+    assert not dense.any()
+    for own, n_wanted, level in zip(scores, wanted, levels, strict=True):
+        if n_wanted >= len(sample):
+            assert level == -np.inf
+            continue
+        size = 1e-6 * (1 + np.abs(own).max())
+        reach = own.max() - min(own.min(), 0.0) + np.abs(points.intercept).max()
+        assert (own > level + size).sum() <= n_wanted or level >= own.max() - reach / 255 - size
+        # As many as are wanted, but for 256th parts of the range.
+        assert (own >= level - 2 * reach / 255 - size).sum() >= n_wanted
+
+
+def run_similar(instances, weight, positives, wanted, most, start=None, largest=10**9):
+    """Return what ``list_similar_rows`` lists for each label, and which are left."""
+    (n, d), m = instances.shape, len(positives)
+    by_feature, longest_row = postings(instances)
+    of_positives, of_shared, shared, kink, share = start or (
+        np.ones(m), np.zeros(m), np.zeros(d + 1), -1.0, 0.4
+    )  # fmt: skip
+    y_indptr, y_rows = pooled(positives, np.int32)
+    room = np.full(len(instances.arrays[1]) * 2 + d + 2, -7, np.int32)
+    work, scores = np.zeros(d + 1), np.zeros(n + 1, np.float32)
+    indptr = np.empty(m + 1, np.int64)
+    out, is_left = search.list_similar_rows(
+        instances.arrays, read_only(weight), by_feature, longest_row,
+        (read_only(y_indptr), read_only(y_rows)), np.arange(m), (of_positives, of_shared, shared),
+        kink, share, np.asarray(wanted), (most, largest),
+        (work, room[: d + 1], scores, np.empty(n + 1, np.int32)), indptr, np.empty(1, np.int32),
+    )  # fmt: skip
+    assert not work.any()
+    assert not scores.any()
+    assert (room[d + 1 :] == -7).all()
+    return in_pieces(indptr, out[: indptr[-1]]), is_left
+
+
+def random_start(rng, m, d):
+    shared = rng.normal(size=d + 1)
+    return rng.uniform(0.1, 1, m), rng.uniform(-1, 1, m), shared, rng.uniform(-3, 3), 0.4
+
+
+def raising_weights(X, weight, own, start, m):
+    """Return the positive weights of a start on the features of its positives, and squares."""
+    of_positives, of_shared, shared, _, _ = start
+    total = weight[own].astype(np.float64) @ X[own]
+    values = np.maximum(of_positives[m] * total + of_shared[m] * shared[:-1], 0.0) * (total > 0)
+    return values, values**2 / np.maximum(np.count_nonzero(X, axis=0), 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@settings(max_examples=60)
+@given(data=st.data(), n=st.integers(2, 40), d=st.integers(1, 20), seed=SEEDS)
+def test_similar_rows(dtype, data, n, d, seed):
+    """Rows with the largest products, by features that count enough for their frequency."""
+    rng = np.random.default_rng(seed)
+    instances, X = make_rows(rng, n, d, dtype, data.draw(scales(dtype)))
+    weight = rng.uniform(0.1, 2, n).astype(dtype)
+    positives = [np.sort(rng.permutation(n)[: rng.integers(0, 5)]) for _ in range(5)]
+    wanted, most = rng.integers(0, n + 1, 5), int(rng.integers(0, np.count_nonzero(X) + 1))
+    start = random_start(rng, 5, d)
+    found, is_left = run_similar(instances, weight, positives, wanted, most, start)
+    assert not is_left.any()
+    lengths = np.count_nonzero(X, axis=0)
+    for m, (own, n_wanted, rows) in enumerate(zip(positives, wanted, found, strict=True)):
+        np.testing.assert_array_equal(rows[: len(own)], own)
+        assert rows[len(own)] == -1
+        listed = rows[len(own) + 1 :]
+        values, squares = raising_weights(X, weight, own, start, m)
+        levels = np.append(squares, 0.0)
+        level = min(one for one in levels if lengths[squares > one].sum() <= most)
+        products = X @ (values * (squares > level))
+        products[own] = 0
+        assert len(set(listed)) == len(listed)
+        assert (products[listed] > 0).all()
+        largest = max(products.max(), 1e-30)
+        bin_, off = largest / 255.9, 1e-5 * largest
+        unlisted = np.setdiff1d(np.flatnonzero(products), listed)
+        if len(listed) > n_wanted:
+            assert (products[listed] >= 255 * bin_ - off).all()
+        if len(unlisted):
+            most_left = products[unlisted].max()
+            assert (products[listed] >= most_left - off).all()
+            assert (products >= most_left - bin_ - off).sum() > n_wanted

@@ -1,0 +1,217 @@
+"""Each kernel of working sets agrees with a dense reference."""
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sparse_points import (
+    SEEDS,
+    Points,
+    in_pieces,
+    make_rows,
+    pooled,
+    scales,
+)
+
+from sklearn_xc._input.data import read_only
+from sklearn_xc.one_vs_all.kernels import working_set as ws
+from sklearn_xc.one_vs_all.kernels.lanes import Lanes, WorkingSets
+
+
+def run_describe(instances, weight, positives, mean):
+    d = instances.shape[1]
+    y_indptr, y_rows = pooled(positives, np.int32)
+    work, room = np.zeros(d), np.full(len(instances.arrays[1]) + d + 1, -7, np.int32)
+    out = np.full((3, len(positives)), np.nan)
+    ws.describe_positives(
+        instances.arrays, read_only(weight), read_only(y_indptr), read_only(y_rows),
+        np.arange(len(positives)), mean, work, room[:d], out,
+    )  # fmt: skip
+    assert not work.any()
+    assert (room[d:] == -7).all()
+    return out
+
+
+@settings(max_examples=40)
+@given(n=st.integers(2, 30), d=st.integers(1, 20), exponent=scales(np.float64), seed=SEEDS)
+def test_describe_positives(n, d, exponent, seed):
+    rng = np.random.default_rng(seed)
+    instances, X = make_rows(rng, n, d, exponent=exponent)
+    weight, mean = rng.uniform(0.1, 3, n), rng.random(d + 1)
+    positives = [np.sort(rng.permutation(n)[: rng.integers(0, n)]) for _ in range(4)]
+    out = run_describe(instances, weight, positives, mean)
+    sums = np.array([weight[own] @ X[own] for own in positives])
+    np.testing.assert_allclose(out[0], [weight[own].sum() for own in positives])
+    np.testing.assert_allclose(out[1], (sums**2).sum(axis=1))
+    np.testing.assert_allclose(out[2], sums @ mean[:-1])
+
+
+CROWD = 1000.0
+
+
+class Copies:
+    """Working sets of some lanes: positives, -1 and others, copied by the kernel."""
+
+    def __init__(self, rng, n, d, m, exponent=0):
+        self.instances, self.X = make_rows(rng, n, d, exponent=exponent)
+        self.weight = rng.uniform(0.1, 3, n)
+        self.n_positives = rng.integers(0, n + 1, m)
+        self.rows = []
+        for k in self.n_positives:
+            some = rng.permutation(n)
+            self.rows.append(np.concatenate((some[:k], [-1], some[k:][: rng.integers(0, n)])))
+        row_indptr, rows = pooled(self.rows, np.int32)
+        total = sum(np.count_nonzero(self.X[one[one >= 0]]) for one in self.rows)
+        indptr, indices = np.full(len(rows) + m, -7), np.full(total, -7, np.int32)
+        data, weight, first_entry = np.empty(total), np.empty(len(rows)), np.empty(m, np.int64)
+        self.indptr, features = np.full(m + 1, -7), np.empty(total + 1, np.int32)
+        position = np.full(d, -1, np.int32)
+        ws.copy_rows_of_lanes(
+            self.instances.arrays, read_only(self.weight), CROWD, row_indptr, rows, position,
+            indptr, indices, data, weight, first_entry, self.indptr, features,
+        )  # fmt: skip
+        assert (position == -1).all()
+        self.features = features[: self.indptr[-1]]
+        self.of_lane = in_pieces(self.indptr, self.features)
+        y_indptr, y_rows = pooled([range(k) for k in self.n_positives], np.int32)
+        self.sets = WorkingSets(
+            np.diff(row_indptr), row_indptr[:-1].copy(), first_entry, indptr, indices, data,
+            weight, y_indptr, y_rows, np.ones(m), 100,
+        )  # fmt: skip
+
+    def random_pool(self, rng, copies=2):
+        """Return random points of the lanes one behind the other, each `copies` times as long."""
+        n = copies * (len(self.features) + len(self.rows))
+        values = rng.normal(size=n) * 10.0 ** rng.uniform(-4, 1, n)
+        return np.where(rng.random(n) < 0.2, 0, values)
+
+    def lanes(self, points, current):
+        """Return Lanes with these points; what the kernels do not read is None."""
+        width = np.diff(self.indptr) + 1
+        first, m = 2 * (self.indptr[:-1] + np.arange(len(width))), len(width)
+        nothing = dict.fromkeys(Lanes._fields, np.empty(0))
+        known = {"points": points, "first": first, "width": width, "current": current}
+        return Lanes(**{**nothing, **known, "trial_norm2": np.full(m, np.nan)})
+
+    def spread(self, c, point):
+        """Return weights of a lane as a vector over the features of X."""
+        out = np.zeros(self.X.shape[1])
+        out[self.of_lane[c]] = point[:-1]
+        return out
+
+
+SIZES = {"n": st.integers(1, 15), "d": st.integers(1, 12), "m": st.integers(1, 5), "seed": SEEDS}
+
+
+@given(exponent=scales(np.float64), **SIZES)
+def test_copies_of_rows(n, d, m, exponent, seed):
+    copies = Copies(np.random.default_rng(seed), n, d, m, exponent)
+    sets = copies.sets
+    for c, rows in enumerate(copies.rows):
+        first, features = sets.first_row[c], copies.of_lane[c]
+        indptr = sets.indptr[first + c : first + c + len(rows) + 1]
+        at = sets.first_entry[c]
+        entries = slice(at, at + indptr[-1])
+        shape = (len(rows), len(features))
+        small = sp.csr_array((sets.data[entries], sets.indices[entries], indptr), shape=shape)
+        dense = np.zeros((len(rows), d))
+        dense[:, features] = small.toarray()
+        expected = np.where((rows < 0)[:, None], 0, copies.X[rows])
+        np.testing.assert_array_equal(dense, expected)
+        assert set(features) == set(np.flatnonzero(expected.any(axis=0)))
+        assert len(set(features)) == len(features)
+        np.testing.assert_array_equal(
+            sets.weight[first : first + len(rows)], np.where(rows < 0, CROWD, copies.weight[rows])
+        )
+
+
+@given(**SIZES)
+def test_points_that_are_mixed_and_moved(n, d, m, seed):
+    rng = np.random.default_rng(seed)
+    copies = Copies(rng, n, d, m)
+    of_positives, of_shared, shared = rng.normal(size=m), rng.normal(size=m), rng.normal(size=d + 1)
+    points, norm2 = copies.random_pool(rng), np.full(m, np.nan)
+    before, dense = points.copy(), np.zeros(d + 1)
+    ws.mix_points(
+        copies.sets, copies.indptr, copies.features, of_positives, of_shared, shared, dense,
+        points, norm2,
+    )  # fmt: skip
+    assert not dense.any()
+    old = Points(rng, m, d)
+    moved, moved_norm2 = before.copy(), np.full(m, np.nan)
+    ws.move_points(
+        old.indptr, old.features, old.values, copies.indptr, copies.features, dense, moved,
+        moved_norm2,
+    )  # fmt: skip
+    assert not dense.any()
+    for c, rows in enumerate(copies.rows):
+        own, features = rows[: copies.n_positives[c]], copies.of_lane[c]
+        total = np.append(copies.weight[own] @ copies.X[own], copies.weight[own].sum())
+        expected = (of_positives[c] * total + of_shared[c] * shared)[[*features, d]]
+        first = copies.lanes(points, None).first[c]
+        here, other = np.split(np.arange(2 * len(features) + 2) + first, 2)
+        np.testing.assert_allclose(points[here], expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(norm2[c], (points[here][:-1] ** 2).sum())
+        np.testing.assert_array_equal(moved[here[:-1]], old.dense()[c, features])
+        assert moved[here[-1]] == old.intercept[c]
+        np.testing.assert_allclose(moved_norm2[c], (moved[here][:-1] ** 2).sum())
+        for pool in (points, moved):
+            np.testing.assert_array_equal(pool[other], before[other])
+
+
+@given(prune=st.sampled_from([0.0, 1e-2, 0.5, 100.0]), **SIZES)
+def test_points_that_are_pruned(n, d, m, prune, seed):
+    """Features of the point seen before that the lane has lost count as well."""
+    rng = np.random.default_rng(seed)
+    copies, seen = Copies(rng, n, d, m), Points(rng, m, d)
+    points, current = copies.random_pool(rng), rng.integers(0, 2, m)
+    lanes, before = copies.lanes(points, current), points.copy()
+    stand, rises = copies.random_pool(rng, 1), np.full(m, np.nan)
+    dense = np.zeros(d)
+    ws.prune_points(
+        lanes, prune, copies.indptr, copies.features, seen.indptr, seen.features, seen.values,
+        dense, stand, rises,
+    )  # fmt: skip
+    assert not dense.any()
+    expected_points, stands = before.copy(), in_pieces(copies.indptr, stand, 1)
+    for c in range(m):
+        here = lanes.first[c] + current[c] * lanes.width[c] + np.arange(lanes.width[c])
+        w = before[here]
+        np.testing.assert_array_equal(stands[c], w)
+        pruned = np.append(np.where(np.abs(w[:-1]) < prune, 0, w[:-1]), w[-1])
+        expected_points[here + (1 - 2 * current[c]) * lanes.width[c]] = pruned
+        np.testing.assert_allclose(lanes.trial_norm2[c], (pruned[:-1] ** 2).sum())
+        now = np.maximum(copies.spread(c, w), copies.spread(c, pruned))
+        rise = np.linalg.norm(np.maximum(now - seen.dense(prune)[c], 0))
+        np.testing.assert_allclose(rises[c], rise, rtol=1e-12)
+    np.testing.assert_array_equal(lanes.points, expected_points)
+
+
+@given(
+    m=st.integers(1, 6), d=st.integers(1, 9), prune=st.sampled_from([0.0, 1e-3, 0.5]), seed=SEEDS
+)
+def test_lists_of_weights_and_some_of_several_lists(m, d, prune, seed):
+    rng = np.random.default_rng(seed)
+    points = Points(rng, m, d)
+    if len(points.features):  # a weight of just this size stays
+        at = points.indptr[:-1] + np.arange(m)
+        points.values[at[np.diff(points.indptr) > 0]] = -prune
+    indptr, features = np.full(m + 1, -7), np.full(len(points.features), -7, np.int32)
+    values = np.full(len(features), np.nan)
+    ws.list_pruned(points.indptr, points.features, points.values, prune, indptr, features, values)
+    which = rng.permutation(m)[: rng.integers(0, m + 1)]
+    for shift, pool in ((0, points.features), (1, points.values)):
+        lists = in_pieces(points.indptr, pool, shift)
+        expected = [lists[c] for c in which] + [pool[:0]]
+        ends = np.concatenate(([0], np.cumsum(np.diff(points.indptr)[which])))
+        out = np.full(ends[-1] + shift * len(which) + 1, -7, pool.dtype)
+        ws.take_lists(points.indptr, which, shift, pool, ends, out)
+        np.testing.assert_array_equal(out, [*np.concatenate(expected), -7])
+    pools = zip(
+        in_pieces(points.indptr, points.features), in_pieces(points.indptr, points.values, 1),
+        in_pieces(indptr, features), in_pieces(indptr, values), strict=True,
+    )  # fmt: skip
+    for old, w, new, v in pools:
+        kept = (w[:-1] != 0) & (np.abs(w[:-1]) >= prune)
+        np.testing.assert_array_equal(new, old[kept])
+        np.testing.assert_array_equal(v, w[:-1][kept])

@@ -1,0 +1,69 @@
+"""Rows of which no feature has a weight: labels by how frequent they were."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc import OvALinearXC
+from sklearn_xc.one_vs_all.losses import LOSSES
+
+
+@pytest.fixture(name="data")
+def frequencies():
+    """Return X and Y in which intercepts rank labels otherwise than their frequencies do.
+
+    A frequent label that a common feature tells has a lower intercept than a rare one.
+    """
+    rng = np.random.default_rng(0)
+    shares = np.array([0.05, 0.3, 0.02, 0.4, 0.1, 0.2])
+    Y = rng.random((400, 6)) < shares
+    X = Y @ np.eye(6, 9) * (1 + rng.random((400, 9)))
+    X[:, 6] = 1 - Y.max(axis=1)  # on every row that has no label
+    X[:, 7] = rng.random(400) < 0.3
+    X[0] = 0
+    return sp.csr_array(X), sp.csr_array(Y.astype(int))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_the_most_frequent_labels_come_first(C, fit_intercept, dtype, loss, data):
+    X, Y = data
+    model = OvALinearXC(prune=0.01, C=C, loss=loss, fit_intercept=fit_intercept)
+    model.fit(X.astype(dtype), Y)
+    labels, scores = model.predict_topk(sp.csr_array((1, 9)), 6)
+    np.testing.assert_array_equal(labels[0], np.argsort(-model.label_counts_))
+    assert np.isfinite(scores).all()
+    if C > 1:
+        assert not np.array_equal(labels[0], np.argsort(-model.intercept_))
+
+
+def test_all_answers_agree(data):
+    X, Y = data
+    blank = sp.csr_array((2, 9))
+    for y in (Y, Y.toarray()):
+        model = OvALinearXC().fit(X, y)
+        labels, scores = model.predict_topk(blank, 6)
+        dense = model.decision_function(blank)
+        dense = dense.toarray() if sp.issparse(dense) else dense
+        np.testing.assert_array_equal(np.take_along_axis(dense, labels, axis=1), scores)
+        explanation = model.explain(blank[[0]], labels[0, 0])
+        assert explanation.score == explanation.intercept == scores[0, 0]
+        predicted = model.predict(blank)
+        predicted = predicted.toarray() if sp.issparse(predicted) else predicted
+        np.testing.assert_array_equal(predicted, dense > 0)
+        again = pickle.loads(pickle.dumps(model)).predict_topk(blank, 6)
+        np.testing.assert_array_equal(again[1], scores)
+
+
+def test_the_score_is_that_of_the_best_constant(data):
+    X, Y = data
+    model = OvALinearXC(C=3.0, class_weight=2.0).fit(X, Y)
+    positive = (28 * model.label_counts_ + 400 * Y.toarray()[0]) / 29  # row 0 is blank
+    p, q = 3.0 * 2.0 * positive, 3.0 * (400 - positive)
+    expected = 2 * (p - q) / (1 + 2 * (p + q))
+    found = model.decision_function(sp.csr_array((1, 9))).toarray()[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

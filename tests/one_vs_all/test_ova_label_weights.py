@@ -1,0 +1,73 @@
+"""Weights of instances, of positives and of negatives."""
+
+import numpy as np
+import pytest
+from sklearn.svm import LinearSVC
+
+from sklearn_xc import OvALinearXC
+from sklearn_xc.metrics import propensity
+from sklearn_xc.one_vs_all.losses import LOSSES
+
+
+def fit(X, y, sample_weight=None, **parameters):
+    return OvALinearXC(**{"C": 1.0, "prune": 0, "tol": 1e-9, **parameters}).fit(X, y, sample_weight)
+
+
+def assert_close(a, b, atol=1e-7):
+    np.testing.assert_allclose(a.coef_.toarray(), b.coef_.toarray(), atol=atol)
+    np.testing.assert_allclose(a.intercept_, b.intercept_, atol=atol)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("init", ["msi", "zero", "ovap"])
+@pytest.mark.parametrize("class_weight", [None, "propensity"])
+def test_a_weight_of_two_is_a_repeated_row_and_of_zero_a_missing_one(class_weight, init, loss, xy):
+    X, Y = xy
+    counts = np.random.default_rng(0).integers(0, 4, 120)
+    rows = np.repeat(np.arange(120), counts)
+    parameters = {"init": init, "loss": loss, "class_weight": class_weight}
+    weighted, repeated = fit(X, Y, counts, **parameters), fit(X[rows], Y[rows], **parameters)
+    assert_close(weighted, repeated)
+    for name in ("objective", "gradient_tolerance"):
+        np.testing.assert_allclose(
+            weighted.fit_report_[name], repeated.fit_report_[name], rtol=1e-9
+        )
+
+
+def test_label_weights_by_number_and_by_array(xy):
+    X, Y = xy
+    plus = np.linspace(0.5, 2, 15)
+    model = fit(X, Y, class_weight=list(plus))
+    for label in (0, 7, 14):
+        one = fit(X, Y[:, [label]], class_weight=plus[label])
+        np.testing.assert_allclose(
+            one.coef_.toarray()[0], model.coef_[[label]].toarray()[0], atol=1e-12
+        )
+
+
+def test_identical_labels_of_different_weight_are_solved_apart(xy):
+    plus = np.ones(15)
+    plus[9] = 5.0
+    model = fit(*xy, class_weight=plus)
+    assert (model.coef_[[2]].toarray() != model.coef_[[9]].toarray()).any()
+
+
+def test_propensity_weights_are_inverse_propensities(xy):
+    X, Y = xy
+    inverse = 1 / propensity(np.asarray(Y.sum(axis=0)).ravel(), 120)
+    model, expected = fit(X, Y, class_weight="propensity"), fit(X, Y, class_weight=inverse)
+    np.testing.assert_array_equal(model.coef_.toarray(), expected.coef_.toarray())
+    assert inverse.max() > 1.5 * inverse.min()
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 3.0, 1: 0.5}])
+def test_class_weights_are_those_of_scikit_learn(class_weight, n_classes, xy):
+    X, Y = xy
+    places = np.asarray(Y.argmax(axis=1)).ravel() % n_classes
+    y = np.where(np.arange(120) < 70, 0, places)  # of uneven frequency
+    ours = fit(X, y, class_weight=class_weight)
+    theirs = LinearSVC(class_weight=class_weight, tol=1e-9, max_iter=100_000, dual=False)
+    theirs.fit(X, y)
+    np.testing.assert_allclose(ours.coef_.toarray(), theirs.coef_, atol=1e-4)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)

@@ -1,0 +1,76 @@
+"""The warning of pruning: where answers get worse, and nowhere else."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc import OvALinearXC, OvALinearXCCV, StackingXC, ThresholdTuner, TopKCalibrator
+from sklearn_xc.datasets import make_xc_classification
+from sklearn_xc.exceptions import PruningWarning, UnseenLabelWarning
+from sklearn_xc.one_vs_all.losses import LOSSES
+
+
+@pytest.fixture(scope="module", name="data")
+def texts():
+    return make_xc_classification(
+        n_samples=600, n_features=400, n_labels=60, random_state=0, return_X_y=True
+    )
+
+
+def warnings_of(X, y, make=OvALinearXC, **parameters):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = make(**parameters).fit(X, y)
+    return model, [w for w in caught if not issubclass(w.category, UnseenLabelWarning)]
+
+
+def hits(model, X, Y, k=5):
+    labels, _ = model.predict_topk(X, k)
+    return Y.toarray()[np.arange(len(labels))[:, None], labels].sum()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("prune", [0, 0.01])
+def test_the_default_is_silent_on_rows_of_unit_length(prune, loss, data):
+    assert not warnings_of(*data, loss=loss, prune=prune)[1]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("make_y", [sp.csr_array, sp.csr_array.toarray])
+def test_too_much_is_warned_of(make_y, loss, data):
+    X, Y = data
+    with pytest.warns(PruningWarning, match="OvALinearXC: prune=0.5 raised the sum") as caught:
+        model = OvALinearXC(C=0.5, prune=0.5, loss=loss).fit(X, make_y(Y))
+    assert [w.filename for w in caught if w.category is PruningWarning] == [__file__]
+    whole = OvALinearXC(C=0.5, prune=0, loss=loss).fit(X, Y)
+    assert hits(model, X, Y) < 0.95 * hits(whole, X, Y)
+
+
+def test_the_scale_of_x_decides(data):
+    """Weights shrink as X grows."""
+    (warning,) = warnings_of(100 * data[0], data[1])[1]
+    assert warning.category is PruningWarning
+
+
+def test_cross_validation_warns_once_of_the_final_fit(data):
+    with pytest.warns(PruningWarning, match="OvALinearXCCV: prune=0.5 raised") as caught:
+        OvALinearXCCV(Cs=[0.3, 1], cv=2, prune=0.5).fit(*data)
+    assert [w.filename for w in caught if w.category is PruningWarning] == [__file__]
+
+
+@pytest.mark.parametrize(
+    ("make", "n_fits"),
+    [
+        (lambda model: ThresholdTuner(model, cv=2), 3),
+        (lambda model: TopKCalibrator(model, cv=2), 3),
+        (lambda model: StackingXC([("ova", model)], cv=2), 3),
+    ],
+    ids=["tuner", "calibrator", "stack"],
+)
+def test_fits_inside_another_warn_once(make, n_fits, data):
+    _, caught = warnings_of(*data, make=lambda: make(OvALinearXC(prune=0.5)))
+    (warning,) = [w for w in caught if w.category is PruningWarning]
+    assert f"{n_fits} fits lost by pruning" in str(warning.message)
+    assert "prune=0.5 raised the sum of all objectives by" in str(warning.message)

@@ -1,0 +1,252 @@
+"""Working sets: the optimum of all rows, whichever rows were looked at."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_xc._parallel.interrupt import StopFlag
+from sklearn_xc.one_vs_all.solver import working_sets
+from sklearn_xc.one_vs_all.solver.newton_cg import STATUS_NAMES, solve_block
+from sklearn_xc.one_vs_all.solver.problem import sum_instances
+from sklearn_xc.one_vs_all.solver.shared_negatives import shared_negatives_of
+from sklearn_xc.one_vs_all.starts import INITIALISERS, Given
+
+#: Everything by posting lists, by screens, or as it comes.
+ROUTES = {"posting lists": 1.0, "screens": 0.0, "both": 0.05}
+
+
+def texts(seed=0, n=300, d=80, n_labels=25, dtype=np.float64):
+    """Rows like short texts: frequent and rare features, near-empty rows, equal rows."""
+    rng = np.random.default_rng(seed)
+    frequency = 1.0 / np.arange(1, d + 1)
+    frequency /= frequency.sum()
+    X = np.zeros((n, d))
+    for row in X:
+        row[rng.choice(d, rng.integers(0, 6), p=frequency)] = 1.0
+    X[rng.integers(0, n, n // 10)] = X[rng.integers(0, n, n // 10)]
+    X *= np.log(1.0 / frequency)
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9)
+    Y = np.zeros((n, n_labels), np.int8)
+    for j in range(n_labels):
+        Y[rng.choice(n, 1 + j % 5, replace=False), j] = 1
+    Y[np.flatnonzero(~X.any(axis=1))[:1], -1] = 1  # a positive without features
+    return sp.csr_array(X.astype(dtype)), sp.csr_array(Y)
+
+
+@pytest.fixture
+def pay(monkeypatch):
+    """Have working sets pay for the smallest problems, and grow from few rows."""
+
+    def change(**constants):
+        small = {
+            "FEWEST_ROWS": 1e-9,
+            "FIRST_ROWS": (4, 4),
+            "LARGEST_SET": 1.0,
+            "LARGEST_NEIGHBOURHOOD": 1.0,
+        }
+        for name, value in {**small, **constants}.items():
+            monkeypatch.setattr(working_sets, name, value)
+
+    return change
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """Count the labels that were solved on working sets, and those that were left."""
+    found = {True: 0, False: 0}
+    solve = working_sets.WorkingSetSolver.solve
+
+    def counted(self, *args):
+        for batch, is_solved in solve(self, *args):
+            found[is_solved] += len(batch)
+            yield batch, is_solved
+
+    monkeypatch.setattr(working_sets.WorkingSetSolver, "solve", counted)
+    return found
+
+
+def solve(problem, init="msi", labels=None, n_lanes=8, stop=None):
+    """Return the solution with pruning, and the weights before it, dense."""
+    sums = sum_instances(problem)
+    initialiser = INITIALISERS[init]() if isinstance(init, str) else init
+    prepared = initialiser.prepare(problem, sums)
+    labels = np.arange(problem.n_labels) if labels is None else np.asarray(labels)
+    given = problem, sums, initialiser, prepared, labels, n_lanes, stop
+    ends = np.full((len(labels), problem.n_features + 1), np.nan, problem.dtype)
+    solve_block(*given, ends=ends)
+    return solve_block(*given), ends
+
+
+def assert_solved(problem, solution, ends, objective_of):
+    """By an objective over all rows that knows of nothing."""
+    assert (solution.status == STATUS_NAMES.index("converged")).all()
+    pruned = sp.csr_array(
+        (solution.values, solution.indices, solution.indptr), shape=ends[:, :-1].shape
+    )
+    for label, w in enumerate(ends.astype(np.float64)):
+        objective = objective_of(problem, label)
+        norm = np.linalg.norm(objective.gradient(w))
+        assert solution.objective[label] == pytest.approx(objective.value(w), rel=1e-10)
+        assert solution.gradient_norm[label] == pytest.approx(norm, rel=1e-6, abs=1e-10)
+        assert norm <= solution.gradient_tolerance[label] * (1 + 1e-9)
+        v = np.where(np.abs(w) < problem.prune, 0.0, w)
+        v[-1] = w[-1]
+        np.testing.assert_array_equal(pruned[[label]].toarray()[0], v[:-1])
+        value = objective.value(v)
+        assert solution.pruned_objective[label] == pytest.approx(value, rel=1e-10)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("regularize", [True, False])
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber_hinge"])
+def test_certificates_are_those_of_all_rows(
+    loss, regularize, route, make_problem, objective_of, pay, answers
+):
+    pay(PASS_POSTINGS=ROUTES[route])
+    X, Y = texts()
+    rng = np.random.default_rng(0)
+    problem = make_problem(
+        X, Y, loss=loss, tol=1e-4, regularize_intercept=regularize, prune=0.05,
+        weight=0.5 + rng.random(300), plus=0.5 + rng.random(25), minus=0.5 + rng.random(25),
+    )  # fmt: skip
+    assert_solved(problem, *solve(problem), objective_of)
+    assert answers[True] > 10  # of 50: with `ends` and without
+    assert answers[False] > 0  # the label with a positive without features
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("shift", [0.0, 0.3, -5.0])
+def test_given_sparse_starts(shift, route, make_problem, objective_of, pay, answers):
+    """Near the optimum, above the kink, and far below it."""
+    pay(PASS_POSTINGS=ROUTES[route])
+    problem = make_problem(*texts(1), tol=1e-8, prune=0.0)
+    _, ends = solve(problem)
+    ends[np.abs(ends) < 0.05] = 0.0
+    ends[:, -1] += shift
+    solved_before = answers[True]
+    solution, _ = solve(problem, Given(sp.csr_array(ends)))
+    assert answers[True] > solved_before + 10
+    for label, value in enumerate(solution.objective):
+        minimum = objective_of(problem, label).minimum()
+        assert value == pytest.approx(minimum, rel=1e-9, abs=1e-12)
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 2**32), scale=st.sampled_from([1e-4, 0.1, 1.0, 30.0]),
+       n=st.integers(8, 60), cost=st.sampled_from([0.01, 1.0, 100.0]),
+       route=st.sampled_from(list(ROUTES.values())))  # fmt: skip
+def test_no_row_with_a_loss_is_missed(seed, scale, n, cost, route, fuzzed):
+    fuzzed(seed, scale, n, cost, route)
+
+
+@pytest.fixture(scope="module")
+def fuzzed(make_problem, objective_of):
+    def check(seed, scale, n, cost, route):
+        X, Y = texts(seed, n=n, d=12, n_labels=4)
+        problem = make_problem(
+            X * scale, Y, plus=np.full(4, cost), minus=np.full(4, cost), tol=1e-5, prune=0.02
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in {
+                "FEWEST_ROWS": 1e-9, "FIRST_ROWS": (1, 1), "LARGEST_SET": 1.0,
+                "PASS_POSTINGS": route, "LARGEST_NEIGHBOURHOOD": 1.0,
+            }.items():  # fmt: skip
+                patch.setattr(working_sets, name, value)
+            solution, ends = solve(problem)
+        for label, w in enumerate(ends):
+            value = objective_of(problem, label).value(w)
+            assert solution.objective[label] == pytest.approx(value, rel=1e-9, abs=1e-300)
+
+    return check
+
+
+@pytest.mark.parametrize(
+    "constants",
+    [{"LABELS_PER_LANE": 1}, {"LABELS_PER_LANE": 3}, {"ENTRIES_PER_LANE": 150}],
+    ids=str,
+)
+def test_a_label_does_not_depend_on_those_beside_it(constants, make_problem, pay):
+    pay()
+    problem = make_problem(*texts(3), prune=0.01)
+    together, ends = solve(problem)
+    pay(**constants)
+    again, ends_again = solve(problem)
+    np.testing.assert_array_equal(ends, ends_again)
+    for name in ("indptr", "indices", "values", "intercepts", "objective", "n_iter"):
+        np.testing.assert_array_equal(getattr(together, name), getattr(again, name))
+    for labels in ([3], [11, 3], [24, 3, 7]):
+        _, some = solve(problem, labels=labels)
+        np.testing.assert_array_equal(some, ends[labels])
+
+
+class TestSharedNegatives:
+    @pytest.mark.parametrize("above", [1.0, 0.01])
+    def test_it_is_the_optimum_for_any_pull(self, above, make_problem, objective_of):
+        problem = make_problem(*texts(7), plus=np.full(25, 3.0), minus=np.full(25, 3.0))
+        negatives = shared_negatives_of(problem, sum_instances(problem))
+        nothing = dataclasses.replace(
+            problem, y_indptr=np.zeros(2, np.int64), y_rows=np.zeros(0, np.int32),
+            plus=np.ones(1), minus=np.array([3.0]),
+        )  # fmt: skip
+        w = np.append(above * negatives.weights, above - 1.0)
+        gradient = objective_of(nothing, 0).gradient(w)
+        assert np.linalg.norm(gradient[:-1]) < 0.02 * above * np.linalg.norm(negatives.weights)
+        force = gradient[-1] - w[-1]
+        curvature = float(problem.loss.curvature(0.0))
+        assert force == pytest.approx(above * curvature * 3.0 * negatives.weight, rel=1e-9)
+
+
+def test_ctrl_c_is_heard(make_problem, pay, monkeypatch):
+    pay()
+    problem, stop = make_problem(*texts()), StopFlag()
+    improve = working_sets.WorkingSetSolver._improve
+
+    def improve_and_stop(self, *args):
+        stop.set()
+        return improve(self, *args)
+
+    monkeypatch.setattr(working_sets.WorkingSetSolver, "_improve", improve_and_stop)
+    with pytest.raises(KeyboardInterrupt):
+        solve(problem, stop=stop)
+
+
+def test_batches_take_and_join(pay, make_problem):
+    """`take` and `_joined` are each other's inverse, whatever the lengths of the lists."""
+    rng = np.random.default_rng(0)
+    m = 9
+
+    def lists(shift, dtype):
+        lengths = rng.integers(0, 4, m)
+        indptr = np.concatenate(([0], np.cumsum(lengths)))
+        return indptr, rng.integers(0, 99, indptr[-1] + shift * m).astype(dtype)
+
+    row_indptr, rows = lists(0, np.int32)
+    indptr, stand = lists(1, np.float32)
+    features = rng.integers(0, 99, indptr[-1]).astype(np.int32)
+    seen_indptr, seen = lists(1, np.float32)
+    seen_features = rng.integers(0, 99, seen_indptr[-1]).astype(np.int32)
+    pools = {
+        "row_indptr": row_indptr, "rows": rows, "indptr": indptr, "features": features,
+        "stand": stand, "seen_indptr": seen_indptr, "seen_features": seen_features, "seen": seen,
+    }  # fmt: skip
+    others = {
+        field.name: rng.random(m)
+        for field in dataclasses.fields(working_sets.Batch)
+        if field.name not in pools
+    }
+    batch = working_sets.Batch(**pools, **others)
+    which = rng.random(m) < 0.5
+    parts = batch.take(which), batch.take(~which)
+    joined = working_sets._joined(list(parts))
+    order = np.argsort(np.concatenate([np.flatnonzero(which), np.flatnonzero(~which)]))
+    for c in range(m):
+        one, other = batch.take(np.arange(m) == c), joined.take(np.arange(m) == order[c])
+        for field in dataclasses.fields(working_sets.Batch):
+            np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
+    assert math.isclose(batch.take(which).intercept.sum() + batch.take(~which).intercept.sum(),
+                        batch.intercept.sum())  # fmt: skip

@@ -1,0 +1,53 @@
+"""Recall of an index that is known."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from sklearn_xc.exceptions import RecallWarning
+from sklearn_xc.search import Candidates, ExactIndex, check_recall, search_recall
+
+
+class EvenLabels:
+    """Finds the smallest even labels, whatever is asked."""
+
+    has_exact_scores = False
+
+    def query(self, V, n_candidates):
+        found = Candidates.empty(len(V), n_candidates, V.dtype)
+        found.labels[:, :-1] = 2 * np.arange(n_candidates - 1)
+        return found
+
+
+@pytest.fixture
+def ladder():
+    """Return weights whose second column rates the labels 0, 1, 2, ... for query 0, best first."""
+    W = np.zeros((20, 4), np.float32)
+    W[:, 1] = -np.arange(20)
+    return W, np.array([[1.0], [-1.0]], np.float32)
+
+
+def test_recall_of_a_known_index(ladder):
+    W, V = ladder
+    # Of 0..3 there are 0 and 2, of 19..16 there is none below 10.
+    assert search_recall(EvenLabels(), W, 1, 2, V, 4, 6) == 0.25
+    # Of 0..3 there is 0.
+    assert search_recall(EvenLabels(), W, 1, 2, V[:1], 4, 2) == 0.25
+
+
+def test_exact_search_has_all(ladder):
+    W, V = ladder
+    index = ExactIndex()
+    index.build(W, 1, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert check_recall(index, W, 1, 2, V, 4, 4, floor=1.0) == 1.0
+    assert search_recall(index, W, 1, 2, V, 4, 2) == 0.5
+
+
+def test_a_low_recall_is_named_with_what_helps(ladder):
+    W, V = ladder
+    message = r"EvenLabels finds 0.250 of the 4 best.*n_candidates=6, expected at least 0.9. Raise"
+    with pytest.warns(RecallWarning, match=message):
+        assert check_recall(EvenLabels(), W, 1, 2, V, 4, 6, floor=0.9) == 0.25

@@ -1,0 +1,215 @@
+"""Which sampler an epoch has, and how often its steps move each class."""
+
+import itertools
+from types import SimpleNamespace
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from sklearn_xc._compile.arithmetic import sampling as negatives
+from sklearn_xc._compile.arithmetic.sampling import (
+    ClassSampler,
+    class_shares,
+    draw_negatives,
+    mix_key,
+)
+from sklearn_xc.softmax.class_sampling import choose_sampler, expected_touches
+
+COUNTS = np.array([50, 0, 7, 1, 0, 30, 12, 3])
+K = len(COUNTS)
+
+
+def touches(counts, classes, visits, hard, sampler, m):
+    problem = SimpleNamespace(counts=counts, classes=classes, visits=visits, n_classes=len(counts))
+    return expected_touches(problem, hard, sampler, m)
+
+
+both = pytest.mark.parametrize("sampling", ["uniform", "frequency"])
+
+
+class TestChooseSampler:
+    def test_uniform(self):
+        for counts in (COUNTS, np.ones(8), COUNTS * 1000):
+            sampler, m = choose_sampler(counts, "uniform", 2, 0, (0, 0))
+            assert m == 2
+            np.testing.assert_allclose(class_shares(sampler), 1 / K, rtol=1e-13)
+
+    @pytest.mark.parametrize("factor", [1, 1000, 0.5])
+    def test_frequency_is_a_fifth_even_and_the_rest_by_counts(self, factor):
+        sampler, m = choose_sampler(COUNTS * factor, "frequency", 3, 1, (4, 2))
+        assert m == 3
+        expected = 0.2 / K + 0.8 * COUNTS / COUNTS.sum()
+        np.testing.assert_allclose(class_shares(sampler), expected, rtol=1e-12)
+
+    @both
+    @pytest.mark.parametrize(
+        ("n_negatives", "n_hard", "m"),
+        [
+            (1, 0, 1), (6, 0, 6), (7, 0, 7), (8, 0, 7), (50, 0, 7), (5, 1, 5), (6, 1, 7), (1, 5, 1),
+            (1, 6, 7), (2, 5, 7), (1, 7, 7), (3, 7, 7),
+        ],
+    )  # fmt: skip
+    def test_all_are_drawn_where_they_could_be_all(self, sampling, n_negatives, n_hard, m):
+        sampler, found = choose_sampler(COUNTS, sampling, n_negatives, n_hard, (1, 1))
+        assert found == m
+        if m == K - 1:
+            np.testing.assert_allclose(class_shares(sampler), 1 / K, rtol=1e-13)
+
+    @both
+    @pytest.mark.parametrize(
+        ("n_negatives", "m"), [(1, 1), (K - 2, K - 2), (K - 1, K - 1), (K, K), (50, K)]
+    )
+    def test_with_the_target_all_are_one_more(self, sampling, n_negatives, m):
+        sampler, found = choose_sampler(COUNTS, sampling, n_negatives, 0, (1, 1), with_target=True)
+        assert found == m
+        is_even = sampling == "uniform" or m == K
+        expected = 1 / K if is_even else 0.2 / K + 0.8 * COUNTS / COUNTS.sum()
+        np.testing.assert_allclose(class_shares(sampler), expected, rtol=1e-12)
+
+    @both
+    def test_two_classes(self, sampling):
+        for counts in ([5, 1], [1, 0]):
+            sampler, m = choose_sampler(np.array(counts), sampling, 1, 0, (0, 0))
+            assert m == 1
+            np.testing.assert_allclose(class_shares(sampler), 0.5)
+
+    @both
+    def test_the_order_is_that_of_the_seed_and_the_epoch(self, sampling):
+        counts, orders = np.arange(40), []
+        for seed in range(4):
+            for epoch in range(4):
+                sampler, _ = choose_sampler(counts, sampling, 1, 0, (seed, epoch))
+                again, _ = choose_sampler(counts, sampling, 1, 0, (seed, epoch))
+                for one, other in zip(sampler, again, strict=True):
+                    np.testing.assert_array_equal(one, other)
+                assert sorted(sampler.classes) == list(range(40))
+                orders.append(tuple(sampler.classes.tolist()))
+        assert len(set(orders)) == 16
+
+    def test_classes_are_not_in_their_own_order(self):
+        """A class is at each place in some epoch."""
+        places = np.array(
+            [choose_sampler(COUNTS, "uniform", 1, 0, (0, e))[0].place for e in range(200)]
+        )
+        for place in places.T:
+            assert set(place) == set(range(K))
+
+    def test_classes_never_met_are_drawn(self):
+        sampler, m = choose_sampler(COUNTS, "frequency", 2, 0, (0, 3))
+        drawn, alpha = np.full((5000, m), -1, np.int64), np.zeros((5000, m))
+        with np.errstate(over="ignore"):
+            for step in range(5000):
+                draw_negatives(sampler, mix_key(0, 3), step, 0, m, drawn[step], alpha[step], 0)
+        shares = class_shares(sampler)
+        for k in np.flatnonzero(COUNTS == 0):
+            assert shares[k] == pytest.approx(0.2 / K)
+            expected = 5000 * m * shares[k] / (1 - shares[0])
+            assert abs((drawn == k).sum() - expected) <= 4 * np.sqrt(expected)
+
+    def test_counts_are_not_changed(self):
+        counts = COUNTS.copy()
+        counts.flags.writeable = False
+        choose_sampler(counts, "frequency", 2, 0, (0, 0))
+
+
+def chances_of(sampler, m, target, hard):
+    """Return how likely a step moves each class, by all starts that its draws could have."""
+    n_classes, own = len(sampler.classes), int(sampler.place[target])
+    gap = sampler.start[own + 1] - sampler.start[own]
+    line = np.where(np.arange(n_classes + 1) > own, sampler.start - gap, sampler.start)
+    ends = np.unique(np.concatenate([[0.0, 1.0], (line * m / (1 - gap)) % 1.0]))
+    chances = np.zeros(n_classes)
+    drawn, alpha = np.empty(m + len(hard), np.int64), np.empty(m + len(hard))
+    for first, last in itertools.pairwise(ends):
+        drawn[: len(hard)] = hard
+        with mock.patch.object(negatives, "random_unit", return_value=(first + last) / 2):
+            n = draw_negatives(sampler, 0, 0, target, m, drawn, alpha, len(hard))
+        chances[drawn[:n]] += last - first
+    chances[target] += 1.0
+    return chances
+
+
+def make_pairs(n_hard, n_classes, seed=0, n=25):
+    rng = np.random.default_rng(seed)
+    classes = rng.choice(n_classes, n, p=rng.dirichlet(np.full(n_classes, 0.5))).astype(np.int32)
+    visits = rng.choice([1, 1, 1, 2, 5], n)
+    others = [np.delete(np.arange(n_classes), y) for y in classes]
+    hard = np.array([rng.permutation(each)[:n_hard] for each in others], np.int32)
+    return classes, visits, hard.reshape(n, n_hard)
+
+
+def count(classes, visits, n_classes):
+    return np.bincount(classes, visits, minlength=n_classes).astype(np.int64)
+
+
+SHARES = {
+    "equal": np.ones(6),
+    "uneven": np.array([1.0, 2.0, 0.5, 3.0, 0.1, 1.0]),
+    "one is most": np.array([1.0, 1.0, 20.0, 1.0, 2.0, 1e-6]),
+    "two are most": np.array([0.01, 5.0, 0.01, 0.02, 5.0, 0.05]),
+    "two classes": np.array([1.0, 7.0]),
+}
+each_shares = pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
+
+
+class TestExpectedTouches:
+    @each_shares
+    @pytest.mark.parametrize("m", [1, 2, 3, 5])
+    @pytest.mark.parametrize("n_hard", [0, 1, 3, 5])
+    def test_equals_the_sum_over_pairs_and_starts(self, shares, m, n_hard):
+        n_classes = len(shares)
+        classes, visits, hard = make_pairs(min(n_hard, n_classes - 1), n_classes)
+        sampler = ClassSampler.of(shares, np.random.default_rng(1).permutation(n_classes))
+        counts = count(classes, visits, n_classes)
+        expected = sum(
+            v * chances_of(sampler, m, y, h) for y, v, h in zip(classes, visits, hard, strict=True)
+        )
+        found = touches(counts, classes, visits, hard, sampler, m)
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+    @both
+    @pytest.mark.parametrize("n_negatives", [1, 2, 4, 7])
+    @pytest.mark.parametrize("n_hard", [0, 2])
+    def test_with_the_sampler_of_an_epoch(self, sampling, n_negatives, n_hard):
+        classes, visits, hard = make_pairs(n_hard, K, seed=3)
+        counts = count(classes, visits, K)
+        sampler, m = choose_sampler(counts, sampling, n_negatives, n_hard, (0, 0))
+        expected = sum(
+            v * chances_of(sampler, m, y, h) for y, v, h in zip(classes, visits, hard, strict=True)
+        )
+        found = touches(counts, classes, visits, hard, sampler, m)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        assert (found > 0).all()
+        if m == K - 1:
+            np.testing.assert_allclose(found, visits.sum(), rtol=1e-9)
+
+    def test_the_cap_bites(self):
+        """Where a class is certain for some targets and not for others."""
+        sampler = ClassSampler.of(np.array([0.4, 0.45, 0.1, 0.05]), np.arange(4))
+        counts = np.array([10, 20, 30, 40])
+        none = np.empty((100, 0), np.int32)
+        classes = np.repeat(np.arange(4), counts)
+        found = touches(counts, classes, np.ones(100, np.int64), none, sampler, 2)
+        # Class 0 is certain beside 1, not beside 2 and 3, where it is drawn by 0.8 / 0.9 or 0.95.
+        expected = 10 + 20 + 30 * 0.8 / 0.9 + 40 * 0.8 / 0.95
+        assert found[0] == pytest.approx(expected, rel=1e-12)
+        assert found[1] == pytest.approx(20 + 10 + 30 + 40 * 0.9 / 0.95, rel=1e-12)
+
+    def test_no_more_than_all_visits(self):
+        """Over many shares, in which few or many classes are certain."""
+        for seed in range(50):
+            rng = np.random.default_rng(seed)
+            classes, visits, hard = make_pairs(int(rng.integers(0, 4)), K, seed)
+            counts = count(classes, visits, K)
+            sampler = ClassSampler.of(rng.lognormal(sigma=3.0, size=K), rng.permutation(K))
+            m = int(rng.integers(1, K))
+            found = touches(counts, classes, visits, hard, sampler, m)
+            assert (found >= counts).all()
+            assert (found <= visits.sum() * (1 + 1e-12)).all()
+            # A step moves the target, the hard negatives and m classes at most.
+            assert found.sum() <= visits.sum() * (1 + hard.shape[1] + m) * (1 + 1e-12)
+            if not hard.shape[1]:
+                each = [chances_of(sampler, m, y, []).sum() for y in classes]
+                assert found.sum() == pytest.approx(visits @ each, rel=1e-9)

@@ -1,0 +1,375 @@
+"""The problem's record and bounds, and what an epoch makes of its steps."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+import scipy.special
+
+from asv_bench.softmax.biased_rules import BIASED_RULES
+from sklearn_xc._input.data import CsrRows
+from sklearn_xc.softmax import sgd as softmax_sgd
+from sklearn_xc.softmax.kernels.rules import RULES, UMaxSettings
+from sklearn_xc.softmax.problem import SoftmaxProblem
+from sklearn_xc.softmax.sgd import (
+    SgdSettings,
+    SoftmaxState,
+    run_epoch,
+    search_hard_negatives,
+)
+
+K, D = 5, 8
+
+
+def settings_of(method, *counts, lift=True, **others):
+    """Return settings by the name of a rule; without its lift, U-max is the plain gradient."""
+    rule = (RULES | BIASED_RULES)[method]
+    if method == "umax" and not lift:
+        rule = rule._replace(settings=UMaxSettings(delta=np.inf))
+    return SgdSettings(rule, *counts, **others)
+
+
+EMPTY = {
+    "none": [],
+    "first": [0],
+    "last": [11],
+    "both": [0, 11],
+    "ends": [0, 1, 10, 11],
+    "middle": [4, 5, 6],
+    "all": range(12),
+}
+
+
+def make_rows(empty=(), dtype=np.float64):
+    rng = np.random.default_rng(0)
+    dense = rng.normal(size=(12, D)) * (rng.random((12, D)) < 0.5)
+    dense[:, 0] += 1.0
+    dense[list(empty)] = 0.0
+    X = sp.csr_array(dense.astype(dtype))
+    indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+    return CsrRows(indptr, indices, X.data, X.shape)
+
+
+def make_problem(empty=(0, 5, 11), alpha=0.1, dtype=np.float64, weight=None):
+    """Return a problem of 30 pairs of 12 rows."""
+    rng = np.random.default_rng(1)
+    n = 30
+    return SoftmaxProblem(
+        make_rows(empty, dtype),
+        np.concatenate([np.arange(12), rng.integers(0, 12, n - 12)]).astype(np.int32),
+        rng.integers(0, K, n).astype(np.int32),
+        rng.uniform(0.5, 2.0, n) if weight is None else weight,
+        K,
+        alpha,
+    )
+
+
+def make_state(problem, seed=2):
+    rng = np.random.default_rng(seed)
+    V = (0.5 * rng.normal(size=(K, D))).astype(problem.instances.data.dtype)
+    return SoftmaxState.at(V, rng.uniform(0.5, 2.0, problem.n_pairs))
+
+
+def epoch_of(problem, settings, epoch=0, rate=0.3, slowing=0.01, state=None):
+    """Return the objective and the state after an epoch, its scales folded."""
+    state = make_state(problem) if state is None else state
+    objective = run_epoch(problem, state, settings, epoch, rate, slowing)
+    state.fold()
+    return objective, state
+
+
+def dense_of(problem):
+    X = problem.instances
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape).toarray()
+
+
+each_size = pytest.mark.parametrize("batch_size", [1, 4])
+
+
+@pytest.mark.parametrize("empty", EMPTY.values(), ids=EMPTY)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_squared_norms(empty, dtype):
+    problem = make_problem(empty, dtype=dtype)
+    expected = (dense_of(problem).astype(np.float64) ** 2).sum(axis=1)
+    assert problem.squared_norms.dtype == np.float64
+    np.testing.assert_allclose(problem.squared_norms, expected, rtol=1e-14)
+    assert (problem.squared_norms[list(empty)] == 0).all()
+
+
+def test_take():
+    problem, chosen = make_problem(), np.array([3, 1, 3])
+    part = problem.take(chosen)
+    for name in ("rows", "classes", "weight"):
+        np.testing.assert_array_equal(getattr(part, name), getattr(problem, name)[chosen])
+    assert part.instances is problem.instances
+    assert part.n_pairs == 3
+    expected = [part.visits[part.classes == k].sum() for k in range(K)]
+    np.testing.assert_array_equal(part.counts, expected)
+    assert part.n_visits == sum(expected)
+
+
+def optimum(problem):
+    """Return W and the log-normalisers less own scores, u, of each pair, at the minimum."""
+    X = dense_of(problem)[problem.rows]
+    targets = np.eye(K)[problem.classes]
+
+    def value(w):
+        scores = X @ w.reshape(K, D).T
+        losses = scipy.special.logsumexp(scores, axis=1) - (scores * targets).sum(axis=1)
+        gradient = ((scipy.special.softmax(scores, axis=1) - targets).T * problem.weight) @ X
+        loss = problem.weight @ losses + problem.alpha / 2 * w @ w
+        return loss, gradient.ravel() + problem.alpha * w
+
+    found = scipy.optimize.minimize(value, np.zeros(K * D), jac=True, options={"gtol": 1e-9})
+    W = found.x.reshape(K, D)
+    scores = X @ W.T
+    return W, scipy.special.logsumexp(scores, axis=1) - (scores * targets).sum(axis=1)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 30, 100])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_the_order_holds_each_visit_once(monkeypatch, batch_size, is_weighted):
+    """Also where the batches do not divide the number of visits; sizes differ by 1 at most."""
+    seen = []
+
+    def kernels(*rule):
+        def run_steps(visits, first, last, *arguments):
+            seen.extend(visits.order[first:last])
+            return 0.0
+
+        def run_batches(visits, batches, first, last, *arguments):
+            sizes = np.diff(batches.bounds)
+            assert sizes.max() <= batch_size
+            assert sizes.max() - sizes.min() <= 1
+            seen.extend(visits.order[batches.bounds[first] : batches.bounds[last]])
+            return 0.0
+
+        return run_steps if batch_size == 1 else run_batches
+
+    monkeypatch.setattr(softmax_sgd, "softmax_kernels", kernels)
+    monkeypatch.setattr(softmax_sgd, "softmax_batch_kernels", kernels)
+    monkeypatch.setattr(softmax_sgd, "_WORK_PER_CALL", 60.0)
+    problem = make_problem(weight=None if is_weighted else np.ones(30))
+    expected = np.repeat(np.arange(30), problem.visits).tolist()
+    assert (len(expected) > 30) == is_weighted
+    orders = []
+    for seed, epoch in [(0, 0), (0, 1), (1, 0), (0, 0)]:
+        seen.clear()
+        epoch_of(problem, settings_of("umax", 2, batch_size, seed), epoch)
+        assert sorted(seen) == expected
+        orders.append(tuple(seen))
+    assert len(set(orders)) == 3
+    assert orders[0] == orders[3]
+
+
+@each_size
+@pytest.mark.parametrize("method", ["umax", "implicit"])
+def test_calls_of_any_length_give_the_same(monkeypatch, batch_size, method):
+    problem, settings = make_problem(), settings_of(method, 3, batch_size, 0)
+    whole, expected = epoch_of(problem, settings)
+    for work in (1.0, 100.0, 300.0):
+        monkeypatch.setattr(softmax_sgd, "_WORK_PER_CALL", work)
+        objective, state = epoch_of(problem, settings)
+        assert objective == pytest.approx(whole, rel=1e-13)
+        for name in ("V", "u"):
+            np.testing.assert_array_equal(getattr(state, name), getattr(expected, name))
+
+
+def gradient(problem, state):
+    """Return the exact gradient of the double sum in W, and in u."""
+    X, n = dense_of(problem)[problem.rows], problem.n_pairs
+    W = state.V * state.scale[:, None]
+    scores = X @ W.T
+    own = scores[np.arange(n), problem.classes]
+    others = problem.weight[:, None] * np.exp(scores - own[:, None] - state.u[:, None])
+    others[np.arange(n), problem.classes] = 0
+    by_u = problem.weight * (1 - np.exp(-state.u)) - others.sum(axis=1)
+    others[np.arange(n), problem.classes] = -others.sum(axis=1)
+    return others.T @ X + problem.alpha * W, by_u
+
+
+def moves_of(problem, settings, rate=1e-8):
+    """Return how an epoch moves W and u, over the rate and in units of 1 / (total weight)."""
+    state = make_state(problem)
+    by_W, by_u = gradient(problem, state)
+    W, u = state.V.copy(), state.u.copy()
+    epoch_of(problem, settings, rate=rate, slowing=0.0, state=state)
+    n_steps = problem.visits.sum() if settings.batch_size == 1 else 1
+    unit = rate * n_steps / problem.weight.sum()
+    return (state.V - W) / unit, -by_W, (state.u - u) / unit, -by_u
+
+
+WEIGHTS = {
+    "equal": np.full(30, 0.7),
+    "random": np.random.default_rng(3).uniform(0.5, 2.0, 30),
+    "one heavy": np.r_[np.ones(29), 40.0],
+    "mostly light": np.r_[np.full(25, 1e-3), np.full(5, 10.0)],
+}
+each_weight = pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
+
+
+@each_weight
+@pytest.mark.parametrize("method", ["umax", "implicit"])
+@pytest.mark.parametrize("n_hard", [0, 2, K - 1])
+def test_an_epoch_of_all_classes_is_the_gradient(method, weight, n_hard):
+    """In however many visits: the step of a pair is in proportion to its weight."""
+    problem = make_problem(weight=weight)
+    settings = settings_of(method, K, 1, 0, n_hard, lift=False)
+    by_W, expected_W, by_u, expected_u = moves_of(problem, settings)
+    np.testing.assert_allclose(by_W, expected_W, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(by_u, expected_u, rtol=1e-4, atol=1e-4)
+
+
+@each_weight
+def test_a_batch_of_everything_is_the_gradient(weight):
+    problem = make_problem(weight=weight)
+    by_W, expected_W, _, _ = moves_of(problem, settings_of("implicit", K, 1000, 0))
+    np.testing.assert_allclose(by_W, expected_W, rtol=1e-4, atol=1e-4)
+
+
+class TestVisits:
+    @each_weight
+    def test_unit(self, weight):
+        problem = make_problem(weight=weight)
+        unit = max(np.median(weight), weight.mean() / 2)
+        assert problem.visits.dtype == np.int64
+        np.testing.assert_array_equal(problem.visits, np.maximum(1, np.ceil(weight / unit - 1e-8)))
+        assert (problem.weight / problem.visits <= unit * (1 + 1e-8)).all()
+        for factor in (1e-300, 1e300, 3.0):
+            again = make_problem(weight=weight * factor)
+            np.testing.assert_array_equal(again.visits, problem.visits)
+
+    def test_equal_weights_are_visited_once(self):
+        for value in (0.1, 1.0, 3.3333333333333335, 1e-200):
+            assert (make_problem(weight=np.full(30, value)).visits == 1).all()
+        nearly = np.full(30, 0.1) + np.random.default_rng(0).choice([0, 1e-17, -1e-17], 30)
+        assert (make_problem(weight=nearly).visits == 1).all()
+
+    def test_whole_weights_are_repeated_pairs(self):
+        weight = np.ones(30)
+        weight[:4] = [2.0, 3.0, 5.0, 1.5]
+        assert make_problem(weight=weight).visits[:5].tolist() == [2, 3, 5, 2, 1]
+
+
+def hard_problem(n_hard, seed=0):
+    """Return a problem and a state with hard negatives."""
+    problem, rng = make_problem(alpha=0.7), np.random.default_rng(seed)
+    state = make_state(problem)
+    others = [np.delete(np.arange(K), y) for y in problem.classes]
+    state.hard = np.array([rng.permutation(each)[:n_hard] for each in others], np.int32)
+    return problem, state
+
+
+class TestHardNegatives:
+    @pytest.mark.parametrize("n_hard", [0, 1, 2, 3, K - 1])
+    @pytest.mark.parametrize("n_negatives", [1, 2, 50])
+    def test_beta_is_the_inverse_of_how_often_a_class_is_touched(
+        self, monkeypatch, n_hard, n_negatives
+    ):
+        """Over all visits and the draws from all others, so that the ridge is unbiased as well."""
+        seen = []
+
+        def kernels(*rule):
+            def run(*arguments):
+                seen.append(arguments)
+                return 0.0
+
+            return run
+
+        monkeypatch.setattr(softmax_sgd, "softmax_kernels", kernels)
+        problem, state = hard_problem(n_hard)
+        run_epoch(problem, state, settings_of("umax", n_negatives, 1, 0, n_hard), 0, 1.0, 0.0)
+        ((*_, beta, draws, hard, _),) = seen
+        m = draws.n_negatives
+        np.testing.assert_array_equal(hard, state.hard)
+        touched = np.zeros(K)
+        for y, each, visits in zip(problem.classes, state.hard, problem.visits, strict=True):
+            rest = np.setdiff1d(np.arange(K), [y, *each])
+            touched[y] += visits
+            touched[each] += visits
+            touched[rest] += visits * m / (K - 1)
+        np.testing.assert_allclose(beta, problem.visits.sum() / touched, rtol=1e-12)
+
+    @pytest.mark.parametrize(
+        ("method", "n_hard", "sampling"),
+        [
+            ("umax", 0, "frequency"),
+            ("umax", 2, "uniform"),
+            ("implicit", 0, "uniform"),
+            ("implicit", 2, "frequency"),
+        ],
+    )
+    def test_the_mean_epoch_is_the_gradient(self, method, n_hard, sampling):
+        """Over many seeds, ridge and weights included; for hard negatives of any quality."""
+        problem, start = hard_problem(n_hard)
+        by_W, by_u = gradient(problem, start)
+        rate, moves = 1e-8, []
+        unit = rate * problem.visits.sum() / problem.weight.sum()
+        for seed in range(1000):
+            state = make_state(problem)
+            state.hard = start.hard
+            settings = settings_of(method, 1, 1, seed, n_hard, lift=False, sampling=sampling)
+            run_epoch(problem, state, settings, 0, rate, 0.0)
+            state.fold()
+            moves.append(np.r_[(state.V - start.V).ravel(), state.u - start.u] / unit)
+        error = np.std(moves, axis=0) / np.sqrt(len(moves))
+        away = np.mean(moves, axis=0) + np.r_[by_W.ravel(), by_u]
+        assert (np.abs(away) <= 5 * error + 1e-5 * np.abs(by_W).max()).all()
+        assert np.quantile(error, 0.9) < 0.07 * np.abs(by_W).max()
+
+    @pytest.mark.parametrize("n_hard", [1, 3, K - 1, 50])
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_search(self, dtype, n_hard):
+        """By the scaled weights, with u at the log-loss, whatever it was."""
+        problem = make_problem(dtype=dtype)
+        state = make_state(problem)
+        state.scale[:] = np.random.default_rng(0).uniform(0.2, 3.0, K)
+        V = state.V.copy()
+        search_hard_negatives(problem, state, settings_of("umax", 1, 1, 0, n_hard), None)
+        np.testing.assert_array_equal(state.V, V)
+        scores = (dense_of(problem) @ (V * state.scale[:, None]).T)[problem.rows]
+        own = scores[np.arange(30), problem.classes]
+        u = scipy.special.logsumexp(scores, axis=1) - own
+        np.testing.assert_allclose(state.u, u, atol=0.003)
+        assert state.hard.shape == (30, min(n_hard, K - 1))
+        scores[np.arange(30), problem.classes] = -np.inf
+        is_empty = problem.squared_norms[problem.rows] == 0  # ties
+        best = np.argsort(-scores, axis=1, kind="stable")[:, : min(n_hard, K - 1)]
+        np.testing.assert_array_equal(state.hard[~is_empty], best[~is_empty])
+        for hard, y in zip(state.hard, problem.classes, strict=True):
+            assert len({*hard.tolist(), y}) == len(hard) + 1
+
+
+@each_size
+@pytest.mark.parametrize("method", ["umax", "implicit"])
+def test_the_objective_estimates_the_log_loss(batch_size, method):
+    """At a vanishing rate and the optimal u, its mean over epochs is the weighted log-loss."""
+    problem = make_problem()
+    state = make_state(problem)
+    scores = (dense_of(problem) @ state.V.T)[problem.rows]
+    state.u[:] = scipy.special.logsumexp(scores, axis=1) - scores[np.arange(30), problem.classes]
+    settings = settings_of(method, 2, batch_size, 0)
+    losses = [run_epoch(problem, state, settings, epoch, 1e-12, 0.0) for epoch in range(1000)]
+    expected = problem.weight @ state.u / problem.weight.sum()
+    error = np.std(losses) / np.sqrt(len(losses))
+    assert abs(np.mean(losses) - expected) <= 4 * error
+    assert error < 0.014 * expected
+
+
+@each_size
+@pytest.mark.parametrize("method", ["umax", "implicit"])
+def test_epochs_of_falling_rates_reach_the_optimum(batch_size, method):
+    problem = make_problem(alpha=3.0)
+    W, u = optimum(problem)
+    state = SoftmaxState.at(np.zeros((K, D)), np.full(30, np.log(K)))
+    settings = settings_of(method, 2, batch_size, 0)
+    mean_W, mean_u = np.zeros((K, D)), np.zeros(30)
+    slowness = 5 * batch_size  # rates are those of a step
+    n_epochs = 1500 if batch_size == 1 else 3000
+    for epoch in range(n_epochs):
+        run_epoch(problem, state, settings, epoch, 1.0 / (1 + epoch / slowness), 0.0)
+        if epoch >= n_epochs / 3:
+            mean_W += state.V * state.scale[:, None] / (n_epochs * 2 / 3)
+            mean_u += state.u / (n_epochs * 2 / 3)
+    np.testing.assert_allclose(mean_W, W, atol=0.05 * np.abs(W).max())
+    np.testing.assert_allclose(mean_u, u, atol=0.05 * u.max())
