@@ -21,7 +21,6 @@ from typing import Any
 
 import sklearn_xc
 from sklearn_xc._state.atomic_files import open_atomic
-from sklearn_xc._state.saved import SavedEstimator
 from sklearn_xc._state.schema import check_attributes
 from sklearn_xc._state.tensors import open_regular, read_arrays, write_arrays
 from sklearn_xc._state.values import Reader, Writer
@@ -191,7 +190,7 @@ def _opened(folder: Path, meta: dict[str, Any], verify: bool) -> Any:
     try:
         reader = Reader(arrays)
         model = reader.value_of(meta["model"])
-        if not isinstance(model, SavedEstimator):
+        if not hasattr(model, "save"):
             raise SavedModelError("meta.json: the model is no estimator of sklearn_xc.")
         _check_schemas(reader.made, verify)
     except SavedModelError as error:

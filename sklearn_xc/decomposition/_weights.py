@@ -1,7 +1,7 @@
 """Initial weights of a fit, and the memory that training takes."""
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,13 +9,11 @@ from sklearn_xc._input.blank_rows import LabelFrequencies, features_of
 from sklearn_xc._input.data import DENSE_SHARE, DenseRows
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._training.moving_rows import MovingRows
+from sklearn_xc.decomposition._config import TrainingConfig
 from sklearn_xc.decomposition._intercept import first_intercepts
 from sklearn_xc.decomposition._metric import first_layer, first_proxies
 from sklearn_xc.decomposition._training_set import TrainingSet
 from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
-
-if TYPE_CHECKING:
-    from sklearn_xc.decomposition.training import TrainingConfig
 
 #: embedding_dim="auto" of a sparse X. Source: section 5 of the paper.
 _EMBEDDING_DIM = 100
@@ -81,7 +79,7 @@ def hidden_dim_for(embedding_dim: int | str | None, metric: str, share: float, d
 
 
 def initial_weights(
-    config: "TrainingConfig",
+    config: TrainingConfig,
     training: TrainingSet,
     frequencies: LabelFrequencies,
     known: KnownWeights | None = None,
@@ -111,7 +109,7 @@ def initial_weights(
     return Weights(coef, intercept, features)
 
 
-def _initial_features(config: "TrainingConfig", training: TrainingSet) -> np.ndarray:
+def _initial_features(config: TrainingConfig, training: TrainingSet) -> np.ndarray:
     """Return given or random feature vectors; zeros for features that no instance has."""
     X, dim = training.instances, config.hidden_dim
     rng, shape = np.random.default_rng((config.seed, 2)), (X.shape[1], dim)
@@ -134,7 +132,7 @@ def _layer(training: TrainingSet, features: np.ndarray | None) -> IdentityLayer 
 
 
 def require_training_bytes(
-    config: "TrainingConfig", training: TrainingSet, n_models: int, allowed: int | None
+    config: TrainingConfig, training: TrainingSet, n_models: int, allowed: int | None
 ) -> None:
     """Raise MemoryBudgetError unless `n_models` trainings at a time fit; nothing is allocated."""
     (n, d), n_labels = training.instances.shape, training.n_labels

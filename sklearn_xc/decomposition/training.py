@@ -2,25 +2,23 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc._input.given_vectors import GivenVectors
 from sklearn_xc._parallel.team import Team
 from sklearn_xc._training.moving_rows import MovingProxies, MovingRows, with_intercepts
+from sklearn_xc.decomposition._config import TrainingConfig
 from sklearn_xc.decomposition._intercept import intercept_rate
 from sklearn_xc.decomposition._training_set import TrainingSet
 from sklearn_xc.decomposition._weights import Weights
 from sklearn_xc.decomposition.averaging import WeightAverages
 from sklearn_xc.decomposition.batch_sgd import Step, take_steps
 from sklearn_xc.decomposition.gradients import SampledGradient
-from sklearn_xc.decomposition.gradients.protocol import Gradient, GradientMethod, GradientTask
+from sklearn_xc.decomposition.gradients.protocol import GradientMethod, GradientTask
 from sklearn_xc.decomposition.gradients.scored import Sampled
-from sklearn_xc.decomposition.gradients.set_loss import SetLoss
 from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
-from sklearn_xc.search import MipsIndex, copy_index, make_index
+from sklearn_xc.search import copy_index, make_index
 
 #: Epochs with labels drawn at random: at first all labels score alike, and a search is useless.
 _SAMPLED_EPOCHS = 0.2
@@ -34,53 +32,6 @@ RECALL_K, _QUERIES = 10, 64
 
 class NotFiniteError(ArithmeticError):
     """Weights, losses or scores are not finite: training diverged."""
-
-
-@dataclass(frozen=True)
-class TrainingConfig:
-    """Parameters of a training, validated and resolved for the training set.
-
-    Attributes
-    ----------
-    name : str
-        Of the estimator, for messages.
-    loss : SetLoss
-    gradient : Gradient
-    index : str or MipsIndex
-        A name, or an instance to copy.
-    n_candidates : int
-    hidden_dim : int
-        0 for no hidden layer.
-    has_intercept : bool
-        Whether label vectors have a trained intercept, or are proxies.
-    embedding_init : GivenVectors or None
-        Initial feature vectors.
-    feature_names : ndarray of str of shape (n_features,) or None
-    metric : {"inner_product", "euclidean", "mahalanobis"}
-    dropout, alpha : float
-    batch_size, n_workers, seed : int
-    """
-
-    name: str
-    loss: SetLoss
-    gradient: Gradient
-    index: str | MipsIndex
-    n_candidates: int
-    hidden_dim: int
-    has_intercept: bool
-    embedding_init: GivenVectors | None
-    feature_names: np.ndarray | None
-    metric: str
-    dropout: float
-    alpha: float
-    batch_size: int
-    n_workers: int
-    seed: int
-
-    @property
-    def has_proxies(self) -> bool:
-        """Whether scores are distances: intercepts then follow from the vectors."""
-        return self.metric != "inner_product"
 
 
 class EpochReport(NamedTuple):

@@ -188,7 +188,7 @@ class TestSharedNegatives:
     @pytest.mark.parametrize("above", [1.0, 0.01])
     def test_it_is_the_optimum_for_any_pull(self, above, make_problem, objective_of):
         problem = make_problem(*texts(7), plus=np.full(25, 3.0), minus=np.full(25, 3.0))
-        negatives = shared_negatives_of(problem, sum_instances(problem))
+        negatives = shared_negatives_of(problem, sum_instances(problem), solve_block)
         nothing = dataclasses.replace(
             problem, y_indptr=np.zeros(2, np.int64), y_rows=np.zeros(0, np.int32),
             plus=np.ones(1), minus=np.array([3.0]),

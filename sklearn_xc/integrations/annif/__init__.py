@@ -14,10 +14,9 @@ Only ``backend.py`` needs Annif, and it is imported when it is used.
 
 from typing import Any
 
-__all__ = ["create_app", "register"]
+from sklearn_xc.integrations.annif.settings import BACKEND
 
-#: What projects call us: ``backend=sklearn_xc``.
-BACKEND = "sklearn_xc"
+__all__ = ["create_app", "register"]
 
 
 def register() -> None:

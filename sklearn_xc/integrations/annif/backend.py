@@ -19,8 +19,8 @@ from scipy.sparse import csr_array
 
 from sklearn_xc import load
 from sklearn_xc.exceptions import SavedModelError
-from sklearn_xc.integrations.annif import BACKEND, tagging
-from sklearn_xc.integrations.annif.settings import SettingsError, read_count, read_settings
+from sklearn_xc.integrations.annif import tagging
+from sklearn_xc.integrations.annif.settings import BACKEND, SettingsError, read_count, read_settings
 
 
 class SklearnXCBackend(AnnifBackend):

@@ -10,6 +10,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 import sklearn_xc
 from sklearn_xc._labels.near_names import did_you_mean
 
+#: Name of the backend in a project: ``backend=sklearn_xc``.
+BACKEND = "sklearn_xc"
 ESTIMATORS = (
     "OvALinearXC",
     "OvALinearXCCV",

@@ -304,7 +304,7 @@ class _Block:
         if not len(rows):
             return
         assert isinstance(self.screen, CsrScreen)
-        negatives = shared_negatives_of(self.problem, self.sums)
+        negatives = shared_negatives_of(self.problem, self.sums, solve_block)
         at_kink = KinkSolver(self.problem, negatives, self.scratch, self._check_stop)
         solver = WorkingSetSolver(
             self.problem,
@@ -379,7 +379,9 @@ class _Block:
     def _start_at_kink(self, row: int) -> np.ndarray:
         """Return the start of a label that shared negatives hold at the kink."""
         features, weights, share, intercept = self.at_kink.pop(row)
-        start = np.append(share * shared_negatives_of(self.problem, self.sums).weights, intercept)
+        start = np.append(
+            share * shared_negatives_of(self.problem, self.sums, solve_block).weights, intercept
+        )
         start[features] += weights
         return start
 

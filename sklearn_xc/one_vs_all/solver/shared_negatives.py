@@ -16,7 +16,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -56,7 +56,9 @@ class SharedNegatives(NamedTuple):
     weight: float
 
 
-def shared_negatives_of(problem: OneVsAllProblem, sums: InstanceSums) -> SharedNegatives:
+def shared_negatives_of(
+    problem: OneVsAllProblem, sums: InstanceSums, solve_block: Callable[..., Any]
+) -> SharedNegatives:
     """Return the shared negatives of a sparse problem; each process solves them once.
 
     Parameters
@@ -64,16 +66,19 @@ def shared_negatives_of(problem: OneVsAllProblem, sums: InstanceSums) -> SharedN
     problem : OneVsAllProblem
     sums : InstanceSums
         Over its instances.
+    solve_block : callable
+        ``newton_cg.solve_block``.
     """
     with _LOCK:
         if "shared_negatives" not in vars(problem):
-            vars(problem)["shared_negatives"] = _solve(problem, sums)
+            vars(problem)["shared_negatives"] = _solve(problem, sums, solve_block)
         found: SharedNegatives = vars(problem)["shared_negatives"]
         return found
 
 
-def _solve(problem: OneVsAllProblem, sums: InstanceSums) -> SharedNegatives:
-    from sklearn_xc.one_vs_all.solver.newton_cg import solve_block
+def _solve(
+    problem: OneVsAllProblem, sums: InstanceSums, solve_block: Callable[..., Any]
+) -> SharedNegatives:
     from sklearn_xc.one_vs_all.starts.constant import Zero
 
     held = dataclasses.replace(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sklearn_xc.one_vs_all.kernels.full_gradient import full_gradient_kernels
 from sklearn_xc.one_vs_all.kernels.shared_negatives import balance_kernel, score_alone
+from sklearn_xc.one_vs_all.solver.newton_cg import solve_block
 from sklearn_xc.one_vs_all.solver.problem import sum_instances
 from sklearn_xc.one_vs_all.solver.shared_negatives import shared_negatives_of
 
@@ -29,7 +30,7 @@ def crowded(rng, make_problem, dtype=np.float64, **given):
 
 def balance(problem, label, features, weights, share, tolerance=1e-3, free=()):
     """Return the share and the height found, and the vector with the negatives and without."""
-    negatives = shared_negatives_of(problem, sum_instances(problem))
+    negatives = shared_negatives_of(problem, sum_instances(problem), solve_block)
     positives = problem.positives(label)
     own = np.zeros(problem.n_features)
     own[features] = weights
