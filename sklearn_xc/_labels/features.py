@@ -86,12 +86,12 @@ class LabelFeatures:
         self.n_labels = int(shape[0])
         self.classes = None if classes is None else _check_classes(classes, self.n_labels)
 
-    def folder_state(self) -> dict[str, Any]:
+    def _folder_state(self) -> dict[str, Any]:
         """Return the arguments of the constructor."""
         return {"features": self.features, "classes": self.classes}
 
     @classmethod
-    def from_folder_state(cls, state: dict[str, Any]) -> "LabelFeatures":
+    def _from_folder_state(cls, state: dict[str, Any]) -> "LabelFeatures":
         """Return a holder made, and checked, by the constructor."""
         return cls(**state)
 

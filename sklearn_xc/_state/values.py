@@ -3,8 +3,8 @@
 Numbers, texts, lists and None are themselves. Any other value is an object whose first key says
 what it is: {"tuple": [...]}, {"array": "coef_"}, {"object": "OvALinearXC", "state": {...}}.
 
-A class may have its own form in a folder: ``folder_state()`` returns its attributes, and the class
-method ``from_folder_state(state)`` makes an object of them.
+A class may have its own form in a folder: ``_folder_state()`` returns its attributes, and the class
+method ``_from_folder_state(state)`` makes an object of them.
 """
 
 import math
@@ -151,8 +151,8 @@ class Writer:
                 f"{where or 'model'} is a {what} of {kind.__module__}, which cannot be saved. "
                 f"{_ADVICE}"
             )
-        if hasattr(value, "folder_state"):
-            state = value.folder_state()
+        if hasattr(value, "_folder_state"):
+            state = value._folder_state()
         else:
             state = value._asdict() if isinstance(value, tuple) else value.__getstate__() or {}
         state = {key: one for key, one in state.items() if key not in NOT_SAVED}
@@ -273,8 +273,8 @@ class Reader:
         for key in parameters_of(kind):
             check_parameter(kind, key, state[key])
         made: Any
-        if hasattr(kind, "from_folder_state"):
-            made = kind.from_folder_state(state)  # type: ignore[attr-defined]
+        if hasattr(kind, "_from_folder_state"):
+            made = kind._from_folder_state(state)  # type: ignore[attr-defined]
         elif issubclass(kind, tuple):
             made = kind(**state)
         else:

@@ -94,7 +94,7 @@ class LabelWeights:
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("coef", "intercept", "prior", "unseen")}
 
-    def folder_state(self) -> dict[str, Any]:
+    def _folder_state(self) -> dict[str, Any]:
         """Return the attributes as the folder of a model has them; see ``_state/values.py``."""
         held = as_stored(self.coef) if self._held is None else self._held
         if held is None:
@@ -102,8 +102,8 @@ class LabelWeights:
         return {**vars(held), **{name: getattr(self, name) for name in _BESIDE}}
 
     @classmethod
-    def from_folder_state(cls, state: dict[str, Any]) -> "LabelWeights":
-        """Return weights made of ``folder_state``."""
+    def _from_folder_state(cls, state: dict[str, Any]) -> "LabelWeights":
+        """Return weights made of ``_folder_state``."""
         if "coef" in state:
             return cls(**state)
         beside = [state.pop(name) for name in _BESIDE]
@@ -402,13 +402,13 @@ class CompactLabelWeights(LabelWeights):
 
     _held: HeldCompact
 
-    def folder_state(self) -> dict[str, Any]:
+    def _folder_state(self) -> dict[str, Any]:
         """Return the attributes as the folder of a model has them."""
         return self.__getstate__()
 
     @classmethod
-    def from_folder_state(cls, state: dict[str, Any]) -> "CompactLabelWeights":
-        """Return weights made of ``folder_state``."""
+    def _from_folder_state(cls, state: dict[str, Any]) -> "CompactLabelWeights":
+        """Return weights made of ``_folder_state``."""
         made = object.__new__(cls)
         made.__setstate__(state)
         return made

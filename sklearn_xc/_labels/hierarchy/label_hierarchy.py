@@ -107,12 +107,12 @@ class LabelHierarchy:
                 f"{' > '.join(shown)}."
             )
 
-    def folder_state(self) -> dict[str, Any]:
+    def _folder_state(self) -> dict[str, Any]:
         """Return the arguments of the constructor."""
         return {"names": self.names, "edges": np.column_stack(self.parents.nonzero())}
 
     @classmethod
-    def from_folder_state(cls, state: dict[str, Any]) -> "LabelHierarchy":
+    def _from_folder_state(cls, state: dict[str, Any]) -> "LabelHierarchy":
         """Return a hierarchy made, and checked, by the constructor."""
         return cls(**state)
 

@@ -391,7 +391,7 @@ class TransformerEncoder(BaseEstimator):
             state.pop(name, None)
         return state
 
-    def folder_state(self) -> dict[str, Any]:
+    def _folder_state(self) -> dict[str, Any]:
         """Return the attributes as the folder of a model has them: without foreign objects."""
         state = self.__getstate__()
         for name in ("model", "tokenizer"):
@@ -400,8 +400,8 @@ class TransformerEncoder(BaseEstimator):
         return state
 
     @classmethod
-    def from_folder_state(cls, state: dict[str, Any]) -> "TransformerEncoder":
-        """Return an encoder made of ``folder_state``."""
+    def _from_folder_state(cls, state: dict[str, Any]) -> "TransformerEncoder":
+        """Return an encoder made of ``_folder_state``."""
         made = object.__new__(cls)
         made.__setstate__(state)
         return made
