@@ -5,15 +5,19 @@
     DecompMIPSClassifier          decomp_mips.py: parameters, fit
       |-- _model.py               answers of a fitted model
       |-- _training_set.py        equal instances merged
+      |-- _config.py              parameters of a training
       |-- search.py               learning rate and epochs, by held-out instances
       |-- _weights.py             initial weights, and the memory of a training
       |     |-- _metric.py        proxies, for scores that are distances
       |     '-- _intercept.py     intercepts, and the answer without features
-      '-- training.py             epochs of mini-batches, averages, the index that follows
+      '-- training.py             epochs of mini-batches; the index is updated
+            |-- batch_sgd.py      one mini-batch
+            |-- layers.py         embeddings of instances
+            '-- averaging.py      averages of weights
 
-    decomposition/batch_sgd.py          one mini-batch
     gradients/                    exact, sampled, searched, coupled by messages
-    mips/                         the searches
+    losses/                       losses of label sets
+    skip_gram/                    word vectors by the same steps
 """
 
 from sklearn_xc.decomposition.decomp_mips import DecompMIPSClassifier

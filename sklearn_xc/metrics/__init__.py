@@ -10,9 +10,11 @@ Nothing here makes an array of n_samples x n_labels entries::
         +-- at_k.py                 precision, recall, nDCG, coverage, macro-F1
         +-- propensity_scored.py    propensities, PSP, PSnDCG
         v
+    objective.py                    precision or propensity-scored, what an order is best for
     gains.py                        nDCG of each instance, for choices on held-out instances
     by_name.py                      the metrics by name, and their row-wise terms
     bootstrap.py                    the difference of two rankings, and its interval
+    frequency_groups.py             labels in groups of similar training frequency
     scorers.py                      one or many metrics from one top-k pass
 
     Y_true, Y_pred                  from predict

@@ -9,8 +9,9 @@
             |-- pairs.py               y as (instance, class) pairs; those held out
             |-- start.py               class means
             |-- training.py            epochs, the search for a rate and a number of epochs
-            |
-    softmax/sgd.py             one epoch
+            |-- problem.py             what is trained: rows, pairs, penalties
+            |-- class_sampling.py      classes drawn by probability
+            '-- sgd.py                 one epoch
 """
 
 from sklearn_xc.softmax.implicit import ImplicitSoftmaxSGD
