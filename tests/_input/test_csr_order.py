@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sklearn_xc._input.data import CsrRows
 from sklearn_xc._input.kernels.csr_order import copy_rows, count_features, transpose_rows
-from sklearn_xc.one_vs_all.solver import layouts
+from sklearn_xc.one_vs_all.solver.problem import arranged
 
 
 @given(n=st.integers(1, 20), d=st.integers(1, 20), seed=st.integers(0, 2**31))
@@ -15,8 +15,7 @@ def test_instances_are_arranged_by_length_and_features_by_frequency(n, d, seed):
     rng = np.random.default_rng(seed)
     X = sp.random_array((n, d), density=rng.random(), rng=rng, format="csr", dtype=np.float32)
     indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-    arranged = layouts.arranged(CsrRows(indptr, indices, X.data, X.shape))
-    rows, order, features = arranged
+    rows, order, features = arranged(CsrRows(indptr, indices, X.data, X.shape))
     after = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=X.shape)
     np.testing.assert_array_equal(after.toarray(), X.toarray()[order][:, features])
     assert (np.diff(after.indptr, 2) >= 0).all()

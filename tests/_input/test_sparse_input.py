@@ -1,4 +1,4 @@
-"""The door for sparse matrices: what it refuses, what it lets through, and its words."""
+"""Checks of sparse matrices: malformed ones are refused, unusual ones pass."""
 
 import itertools
 import sys
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sklearn_xc._input.sparse import check_sparse, problem_of, rows_are_canonical
 
-sys.path.insert(0, str(Path(__file__).parent / "hostile"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "hostile"))
 from hostile_matrices import ARRAY_ODDITIES, FAULTS, ODDITIES, stored, well_formed
 
 ALL_FAULTS = [(fmt, what) for fmt, faults in FAULTS.items() for what in faults]

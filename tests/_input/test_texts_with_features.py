@@ -13,7 +13,7 @@ from sklearn.model_selection import (
 )
 
 from sklearn_xc import LabelFeatures, OvALinearXC, TextsWithFeatures
-from sklearn_xc._plain_state import as_plain, from_plain
+from sklearn_xc._state.values import Reader, Writer
 
 TEXTS = ["a red apple", "", "a fast car", "a pear", "an old ship"]
 rng = np.random.default_rng(0)
@@ -67,11 +67,12 @@ class TestWhatIsHeld:
         np.testing.assert_allclose(values_of(some.features), DENSE[[4, 1]], rtol=1e-6)
         assert LabelFeatures(pair).of_classes(np.arange(5)).features is pair
 
-    def test_as_a_record(self, pair):
-        plain = as_plain({"held": LabelFeatures(pair)})
-        assert "TextsWithFeatures" in repr(plain)
-        assert type(plain["held"]) is dict
-        again = from_plain(plain)["held"]
+    @pytest.mark.parametrize("kind", ["csr_array", "dense"])
+    def test_saved(self, kind):
+        pair = TextsWithFeatures(TEXTS, KINDS[kind](DENSE))
+        writer = Writer()
+        node = writer.json_of(LabelFeatures(pair), "")
+        again = Reader(writer.arrays).value_of(node)
         np.testing.assert_array_equal(values_of(again.features), values_of(pair))
 
 
