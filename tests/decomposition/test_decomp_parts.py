@@ -265,7 +265,7 @@ class Unfinished:
     [
         ("loss", "'margin', 'softmax', 'triplet'", "losses.LabelSetLoss", "gradient, supp"),
         ("gradient", "'decomp_mips', 'exact', 'mips', 'sampled'", "", "start"),
-        ("index", "'exact', 'faiss', 'product', 'spherical'", "mips.MipsIndex", "following"),
+        ("index", "'exact', 'faiss', 'product', 'spherical'", "search.MipsIndex", "following"),
     ],
 )
 def test_what_is_no_part_is_told(name, first, protocol, lack, make, xy):

@@ -170,8 +170,8 @@ class TestWhatIsNoPart:
     @pytest.mark.parametrize(
         ("parameter", "known", "protocol"),
         [
-            ("sampler", "'ance', 'in_batch', 'ngame', 'o_sgd', 'tas'", "samplers.BatchSampler"),
-            ("encoder", ", ".join(map(repr, sorted(ENCODERS))), "encoders.Encoder"),
+            ("sampler", "'ance', 'in_batch', 'ngame', 'o_sgd', 'tas'", "embedding.samplers.BatchSampler"),
+            ("encoder", ", ".join(map(repr, sorted(ENCODERS))), "embedding.encoders.Encoder"),
         ],
     )
     @pytest.mark.parametrize(
