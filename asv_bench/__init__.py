@@ -18,6 +18,7 @@ An experiment is a module with ``add_options(parser)`` for the command line, and
 EXPERIMENTS = {
     "defaults": "defaults.defaults",
     "inits": "one_vs_all.inits",
+    "warm_start": "one_vs_all.warm_start",
     "softmax": "softmax.paper",
     "loss_decomposition": "decomposition.paper",
     "ngame": "embedding.samplers",

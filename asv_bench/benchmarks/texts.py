@@ -5,10 +5,11 @@ Works of the Tate collection, with one-vs-all of their subjects.
 
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from sklearn_xc import OvALinearXC, TextClassifierXC, topk, topk_names
-from sklearn_xc.model_selection import GridSearchCV
+from sklearn_xc.metrics import get_scorer
 
 from ._common import tate_texts
 
@@ -22,7 +23,8 @@ def setup_cache():
     tags, Y = tags[:N_WORKS], Y[:N_WORKS]
     Y = Y[:, np.flatnonzero(Y.sum(axis=0) > 1)]
     pipeline = make_pipeline(TfidfVectorizer(dtype=np.float32), OvALinearXC())
-    search = GridSearchCV(pipeline, {"ovalinearxc__C": [0.5]}, scoring="P@1", cv=2)
+    grid = {"ovalinearxc__C": [0.5]}
+    search = GridSearchCV(pipeline, grid, scoring=get_scorer("P@1"), cv=2)
     models = {
         "classifier": TextClassifierXC(classifier=OvALinearXC()).fit(texts, tags),
         "pipeline": pipeline.fit(texts, Y),

@@ -34,7 +34,7 @@ from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.preprocessing import normalize
 
 from asv_bench.common.debian import DEBIAN, read_debian
-from sklearn_xc.datasets import load_tate_subjects, load_xmc_file, load_xmc_files
+from sklearn_xc.datasets import load_tate_subjects, load_xmc_file
 
 #: Shares of the training rows.
 SIZES = {"1/16": 1 / 16, "1/4": 1 / 4, "all": 1.0}
@@ -291,8 +291,8 @@ def _read_bags(name: str, data: Any, dtype: Any) -> tuple[Any, Any, Any, Any]:
             paths = [Path(folder, f"{name}_{part}.txt") for part in ("train", "test")]
         else:
             paths = find_files(data, *(f"{name}/{name}_{p}.txt.gz" for p in ("train", "test")))
-        files = load_xmc_files(*paths, dtype=dtype)
-    return normalize(files.X_train), files.Y_train, normalize(files.X_test), files.Y_test
+        (X, Y), (X_test, Y_test) = (load_xmc_file(path, dtype=dtype) for path in paths)
+    return normalize(X), Y, normalize(X_test), Y_test
 
 
 def _read_texts(name: str, data: Any) -> tuple[Any, Any, Any]:

@@ -96,6 +96,12 @@ def test_a_row_per_set_and_start(data, capsys):
     assert len({row["objective sum"] for row in rows}) > 2  # the starts are really different
 
 
+def test_a_warm_start_takes_fewer_steps_where_few_rows_are_new(data):
+    rows = run("warm_start", "--data", str(data), "--sets", "bibtex")
+    assert [row["start"] for row in rows] == ["last weights", "msi"] * 3
+    assert rows[0]["Newton steps"] < rows[1]["Newton steps"]
+
+
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_tables_of_the_paper(number, data, monkeypatch, capsys):
     table = inits.TABLES[number]
