@@ -196,9 +196,6 @@ prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
         self.verbose = verbose
         self.checkpoint_dir = checkpoint_dir
 
-    #: Each fold starts from scratch, and so does the final fit.
-    warm_start = False
-
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> "OvALinearXCCV":

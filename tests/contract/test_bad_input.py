@@ -1,7 +1,6 @@
 """What every estimator refuses, in which words, and that its model stays as it was."""
 
 import re
-from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -82,9 +81,7 @@ def asks(entry, model):
 def trainings(entry):
     """Return all functions that train, of models of their own, which refusals leave as they are."""
     calls = [entry.make().fit, entry.make().fit(X, Y).fit]
-    if entry.has("partial_fit"):
-        calls += [entry.make().partial_fit, entry.make().fit(X, Y).partial_fit]
-    if entry.has("warm_start") and entry.has("partial_fit"):  # else matched by name
+    if entry.has("warm_start"):
         calls.append(entry.make(warm_start=True).fit(X, Y).fit)
     return calls
 
@@ -142,9 +139,7 @@ def test_another_number_of_features(any_name, entry, fitted, container):
     for ask in asks(entry, fitted):
         with pytest.raises(ValueError, match=says):
             ask(bad)
-    if entry.has("partial_fit"):
-        assert_refused(entry.make().fit(X, Y).partial_fit, says, bad, Y)
-    if entry.has("warm_start"):
+    if entry.has("warm_start") and not entry.labels_apart:  # whose optimum needs no old weights
         assert_refused(entry.make(warm_start=True).fit(X, Y).fit, says, bad, Y)
 
 
@@ -232,26 +227,20 @@ def test_targets(class_name, trainings, kind):
 
 def test_too_few_labels(class_name, entry):
     """Of those who train labels apart each is a problem; others need something to tell apart."""
-    calls = [entry.make().fit]
-    if entry.has("partial_fit"):
-        calls.append(entry.make().partial_fit)
-    for call in calls:
-        for container in (sp.csr_array, sp.csr_array.toarray):
-            if entry.labels_apart:
-                assert not call(X, container(sp.csr_array((60, 4)))).predict(X).sum()
-                continue
-            says = f"{class_name}: no row of y has a label"
-            assert_refused(call, says, X, container(sp.csr_array((60, 4))))
-        if entry.labels_apart or issubclass(entry.estimator, WrappedClassifier):
-            assert call(X, Y[:, [0]]).predict(X).shape == (60, 1)
-        else:
-            assert_refused(call, f"{class_name}: y needs at least two label columns", X, Y[:, [0]])
+    fit, says = entry.make().fit, f"{class_name}: no row of y has a label"
+    for container in (sp.csr_array, sp.csr_array.toarray):
         if entry.labels_apart:
-            continue
+            assert not fit(X, container(sp.csr_array((60, 4)))).predict(X).sum()
+        else:
+            assert_refused(fit, says, X, container(sp.csr_array((60, 4))))
+    if entry.labels_apart or issubclass(entry.estimator, WrappedClassifier):
+        assert fit(X, Y[:, [0]]).predict(X).shape == (60, 1)
+    else:
+        assert_refused(fit, f"{class_name}: y needs at least two label columns", X, Y[:, [0]])
+    if not entry.labels_apart:
         weighted = with_value(Y, 9, slice(None), 0)
         weight = (np.arange(60) == 9).astype(float)
-        says = f"{class_name}: no row of y has a label"
-        assert_refused(call, says, X, weighted, sample_weight=weight)
+        assert_refused(fit, says, X, weighted, sample_weight=weight)
 
 
 WEIGHTS = {
@@ -282,34 +271,6 @@ def test_sample_weight(class_name, fitted, of_classes, trainings, weight):
     assert_refused(of_classes.score, says, X, CLASSES_OF_Y, sample_weight=bad)
 
 
-CLASSES = {
-    "masked": (np.ma.array(["a", "b", "c"], mask=[0, 0, 1]), "is a masked array"),
-    "column": ([["a"], ["b"], ["c"]], "must be a sequence of class labels"),
-    "of different lengths": (["a", ["b"]], "must be a sequence of class labels"),
-    "sparse": (sp.csr_array(np.ones((1, 3))), "must be a sequence of class labels"),
-    "empty": ([], "must be a sequence of class labels"),
-    "one name": ("abc", "must be a sequence of class labels"),
-    "a number": (5, "must be a sequence of class labels"),
-    "None among them": (["a", "b", None], "must not be missing, entry 2 is None"),
-    "NaN among them": ([1.0, np.nan, 2.0], "must not be missing, entry 1 is"),
-    "of two kinds": (["a", 3, "c"], "must be of one kind that can be sorted"),
-}
-
-
-@pytest.mark.parametrize("known", [False, True], ids=["first call", "later call"])
-@pytest.mark.parametrize("is_indicator", [False, True], ids=["1-D", "indicator"])
-@pytest.mark.parametrize("of", having("partial_fit"))
-def test_classes_of_partial_fits(of, is_indicator, known):
-    model, y = ENTRIES[of].make(), Y if is_indicator else CLASSES_OF_Y
-    if "classes" not in signature(model.partial_fit).parameters:
-        pytest.skip("takes no classes")
-    if known:
-        model.fit(X, y)
-    for bad, says in CLASSES.values():
-        says = rf"{type(model).__name__}: classes.*{says}"
-        assert_refused(model.partial_fit, says, X, y, classes=bad)
-
-
 class TestParameters:
     """The registry lists what is refused of each parameter, in place of a list in each folder."""
 
@@ -321,18 +282,15 @@ class TestParameters:
                 says = rf"(?s)({class_name}.*{parameter}|{parameter}.*{class_name})"
                 if isinstance(bad, float | int | str) and bad is not True:
                     says += ".*" + re.escape(repr(bad))[:12] if bad != "" else ""
-                calls = [model.fit]
-                if entry.has("partial_fit"):
-                    calls.append(model.partial_fit)
-                for call in calls:
-                    # A list of scorers, folds, or a grid of C: scikit-learn's words for them.
-                    if parameter in ("cv", "scoring"):
-                        says = parameter
-                    try:
-                        assert_refused(call, says, X, Y, error=(ValueError, TypeError, MemoryError))
-                    except BaseException as error:
-                        raise AssertionError(f"{parameter}={bad!r}") from error
-                    assert not [n for n in fitted_names(model) if n[-1] == "_"]
+                # A list of scorers, folds, or a grid of C: scikit-learn's words for them.
+                if parameter in ("cv", "scoring"):
+                    says = parameter
+                errors = ValueError, TypeError, MemoryError
+                try:
+                    assert_refused(model.fit, says, X, Y, error=errors)
+                except BaseException as error:
+                    raise AssertionError(f"{parameter}={bad!r}") from error
+                assert not [n for n in fitted_names(model) if n[-1] == "_"]
 
     def test_each_has_some(self, entry):
         if entry.refused:
@@ -544,8 +502,6 @@ class TestLargeNumbers:
         for variant in ["", *variants[self.SIZES.index((dtype, size)) :: len(self.SIZES)]]:
             first = of_variant(name, variant)
             calls = [first.fit, of_variant(name, variant).fit(x, Y).fit]
-            if entry.has("partial_fit"):
-                calls.append(of_variant(name, variant).fit(x, Y).partial_fit)
             for call in calls:
                 before = Unchanged(call.__self__)
                 try:
@@ -584,17 +540,15 @@ class TestLargeNumbers:
     def test_weights_of_instances(self, any_name, entry):
         """As one number for all; huge sums are refused, and what is not is a finite model."""
         for weight in (1e-300, 1e-20, 1e19, 1e300, 1e308):
-            for training in (entry.make().fit, getattr(entry.make(), "partial_fit", None)):
-                if training is None:
-                    continue
-                before = Unchanged(training.__self__)
-                try:
-                    training(X, Y, sample_weight=np.full(60, weight))
-                except ValueError as error:
-                    assert re.search(rf"{any_name}.*(sample_weight|learning_rate)", str(error))  # noqa: PT017
-                    before.check()
-                else:
-                    assert self.is_finite(entry, training.__self__, X)
+            model = entry.make()
+            before = Unchanged(model)
+            try:
+                model.fit(X, Y, sample_weight=np.full(60, weight))
+            except ValueError as error:
+                assert re.search(rf"{any_name}.*(sample_weight|learning_rate)", str(error))  # noqa: PT017
+                before.check()
+            else:
+                assert self.is_finite(entry, model, X)
 
 
 def test_cross_validation_names_itself_where_numbers_are_too_large():

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from registry import ENTRIES, ESTIMATORS
+from registry import ENTRIES
 from sklearn.base import clone
 from small_data import made
 
@@ -72,11 +72,6 @@ def test_columns_in_another_order_are_refused(entry):
     strange = y.rename(columns={"poem": "ode"})
     with pytest.raises(ValueError, match=rf"^{who}: y has a label column 'ode', which was not the"):
         model.score(X, strange)
-    if entry.has("partial_fit"):
-        with pytest.raises(ValueError, match="in another order"):
-            model.partial_fit(X, y[NAMES[::-1]])
-        model.partial_fit(X, y)
-        assert model.classes_.tolist() == NAMES
 
 
 def test_names_that_do_not_fit_are_refused(entry):
@@ -107,12 +102,3 @@ def test_an_unseen_label_is_named(entry):
     wide = sp.hstack([Y, sp.csr_array((60, 1))], format="csr")
     with pytest.warns(UserWarning, match=r"1 of 6 labels have no training instance.* \('ode'\)"):
         entry.make(**entry.naming([*NAMES, "ode"])).fit(X, wide)
-
-
-@pytest.mark.parametrize("name", [one for one in ESTIMATORS if ENTRIES[one].has("partial_fit")])
-def test_a_first_partial_fit_takes_names_as_classes(name):
-    model = ENTRIES[name].make().partial_fit(X, Y, classes=NAMES)
-    assert model.classes_.tolist() == NAMES
-    assert model.partial_fit(X, Y, classes=NAMES).classes_.tolist() == NAMES
-    with pytest.raises(ValueError, match="classes are not the same as in the first call"):
-        model.partial_fit(X, Y, classes=NAMES[::-1])

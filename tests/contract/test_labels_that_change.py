@@ -109,13 +109,6 @@ class TestEveryModel:
         loaded = saved_and_loaded(model, tmp_path)
         assert loaded is None or loaded.classes_.tolist() == NAMES
 
-    def test_training_goes_on(self, pair, fitted):
-        model = fitted(pair)
-        if not hasattr(model, "partial_fit"):
-            pytest.skip("no partial_fit")
-        model.drop_labels([1]).partial_fit(X, Y[:, [0, 2, 3, 4]])
-        assert model.predict(X).shape == (60, 4)
-
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_classes_are_sorted_by_their_new_names(name):

@@ -70,14 +70,10 @@ class TestFits:
     def test_the_largest_array_is_named(self, entry):
         for parameters, names in entry.memory:
             model = entry.make(**{"max_memory": 200, **given(parameters)})
-            calls = [model.fit]
-            if entry.has("partial_fit"):
-                calls.append(model.partial_fit)
-            for call in calls:
-                says = rf"needed and max_memory allows .*largest array is .*{names}.*\. [A-Z]"
-                with pytest.raises(MemoryBudgetError, match=rf"^{name_of(entry)}: .*{says}"):
-                    call(X, Y)
-                assert not [n for n in fitted_names(model) if n[-1] == "_"]
+            says = rf"needed and max_memory allows .*largest array is .*{names}.*\. [A-Z]"
+            with pytest.raises(MemoryBudgetError, match=rf"^{name_of(entry)}: .*{says}"):
+                model.fit(X, Y)
+            assert not [n for n in fitted_names(model) if n[-1] == "_"]
 
     def test_a_machine_that_is_too_small(self, entry, small_machine):
         model = entry.make().fit(X, Y)
@@ -207,18 +203,11 @@ def control_c():
 class TestInterrupts:
     """At any function of the package that a call enters, early or late."""
 
-    @pytest.fixture(params=["fit", "warm start", "partial_fit", "later partial_fit"])
+    @pytest.fixture(params=["fit", "warm start"])
     def way(self, request):
         """Return a function that makes a fitted estimator, and the name of a method of it."""
 
         def make(entry):
-            if "partial_fit" in request.param:
-                if not entry.has("partial_fit"):
-                    pytest.skip("trains at once")
-                model = entry.make().fit(X, Y)
-                if request.param == "later partial_fit":
-                    model.partial_fit(X, Y)
-                return model, model.partial_fit
             if request.param == "warm start" and not entry.has("warm_start"):
                 pytest.skip("no warm starts")
             own = {"warm_start": True} if request.param == "warm start" else {}

@@ -6,7 +6,6 @@ What ``checks`` tries of the quick estimators is tried here on their variants.
 import os
 import subprocess
 import sys
-from inspect import signature
 from pathlib import Path
 
 import joblib
@@ -81,9 +80,6 @@ class TestThreads:
             alone, together = fit(x, n_jobs=1), fit(x, n_jobs=n_jobs)
             assert_same_model(together, alone)
             assert_same_answers(together, alone, x, entry)
-            if hasattr(alone, "partial_fit"):
-                for _ in range(2):
-                    assert_same_model(together.partial_fit(x, Y), alone.partial_fit(x, Y))
 
     @PLAIN
     def test_pieces(self, entry, fitted, fit, cut_up, monkeypatch):
@@ -145,16 +141,6 @@ class TestStoredForms:
             other = FORMS[form](X, np.random.default_rng(0))
             assert_same_answers(model, model, other, X_of_b=X)
 
-    def test_of_partial_fits(self, pair, fit):
-        if pair[0] not in having("partial_fit"):
-            pytest.skip("trains at once")
-        expected = fit().partial_fit(X, Y)
-        for form, store in FORMS.items():
-            if pair[1] and form not in ("zeros and halves", "csc"):
-                continue
-            other = store(X, np.random.default_rng(1))
-            assert_same_model(fit().partial_fit(other, Y), expected), form
-
     def test_of_label_features(self, pair):
         """Of those estimators and variants that take them."""
         estimator = of_variant(*pair)
@@ -195,8 +181,6 @@ class TestInputs:
         model = fit(x, y)
         assert_same_model(model, fitted)
         answers(model, x)
-        if hasattr(model, "partial_fit"):
-            assert_same_model(model.partial_fit(x, y), fit().partial_fit(X, Y))
 
     def test_nothing_is_changed_in_place(self, entry, fit, fitted):
         rng = np.random.default_rng(0)
@@ -206,8 +190,6 @@ class TestInputs:
         before = [(a, a.copy()) for a in arrays]
         model = fit(x, y, weight)
         fit(dense_x, y.toarray(), weight)
-        if hasattr(model, "partial_fit"):
-            model.partial_fit(x, y, sample_weight=weight)
         for asked in (x, dense_x):
             answers(model, asked, entry)
             model.score(asked, y)
@@ -231,17 +213,6 @@ class TestRows:
             a_weights, b_weights = entry.label_weights(a), entry.label_weights(b)
             np.testing.assert_allclose(a_weights, b_weights, atol=1e-5)
             np.testing.assert_array_equal(a.label_counts_, b.label_counts_)
-
-    def test_their_order_in_a_partial_fit(self, pair, entry, fit):
-        if (
-            pair[0] not in having("partial_fit")
-            or "sample_ids" in signature(fit().partial_fit).parameters
-        ):
-            pytest.skip("trains at once, or numbers instances as they come")
-        order = np.random.default_rng(0).permutation(60)
-        a = fit().partial_fit(X, Y, sample_weight=WEIGHT)
-        b = fit().partial_fit(X[order], Y[order], sample_weight=WEIGHT[order])
-        assert_same_model(a, b)
 
     def test_of_equal_ones_with_other_weights(self, entry, fit):
         """0.1 + 0.2 + 0.3 depends on the order."""

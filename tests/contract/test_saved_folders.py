@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 from fitted import assert_same_answers, assert_same_model
-from registry import ENTRIES, having
+from registry import ENTRIES
 from saved_models import MODELS, X, Y, fitted
 from small_data import made
 
@@ -47,15 +47,6 @@ def test_what_runs_code_is_refused_by_name(name, tmp_path):
     with pytest.raises(TypeError, match="final_estimator is a HistGradientBoostingClassifier of s"):
         fitted(name).save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
-
-
-@pytest.mark.parametrize("name", having("partial_fit"))
-def test_training_goes_on(name, tmp_path):
-    model = ENTRIES[name].make().fit(X, Y)
-    model.save(tmp_path / "model")
-    again = sklearn_xc.load(tmp_path / "model")
-    further = made(5, 4)
-    assert_same_model(again.partial_fit(*further), model.partial_fit(*further))
 
 
 def test_an_opened_model_can_be_fitted_anew(tmp_path):

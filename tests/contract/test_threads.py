@@ -61,35 +61,6 @@ def test_sixteen_threads_see_whole_fits(name):
     assert answers(model, X) in whole
 
 
-@pytest.mark.parametrize("name", [n for n in ESTIMATORS if hasattr(ESTIMATORS[n](), "partial_fit")])
-def test_a_partial_fit_is_seen_whole(name):
-    (X, Y), (X_new, _) = made(5, 0), made(5, 2)
-    model = ESTIMATORS[name]().fit(X, Y)
-    known = [answers(model, X)]
-    for _ in range(4):
-        before = pickle.loads(pickle.dumps(model))
-        model.partial_fit(X_new, Y)
-        known.append(answers(model, X))
-        assert answers(before, X) == known[-2]
-    assert len(set(known)) == 5  # each call moved the model
-    model, seen, stop = ESTIMATORS[name]().fit(X, Y), set(), threading.Event()
-
-    def ask():
-        while not stop.is_set():
-            seen.add(answers(pickle.loads(pickle.dumps(model)), X))
-
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for _ in range(4):
-        model.partial_fit(X_new, Y)
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert seen <= set(known)
-    assert answers(model, X) == known[-1]
-
-
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_fit_that_fails_leaves_the_model(name):
     X, Y = made(5, 0)

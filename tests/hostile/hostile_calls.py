@@ -140,10 +140,6 @@ def calls() -> list[Call]:
             add(f"{name}.predict_topk, {argument}", argument, (N, L), True, run)
         add(f"{name}.score", "X", (N, D), False, lambda M, e=fitted: e.score(M, Y))
         add(f"{name}.score", "y", (N, L), True, lambda M, e=fitted: e.score(X, M))
-        if hasattr(fitted, "partial_fit"):
-            again = lambda M, T, make=make: make().fit(X, Y).partial_fit(M, T)  # noqa: E731
-            add(f"{name}.partial_fit", "X", (N, D), False, lambda M, f=again: f(M, Y))
-            add(f"{name}.partial_fit", "y", (N, L), True, lambda M, f=again: f(X, M))
         if hasattr(fitted, "explain"):
             add(
                 f"{name}.explain", "x|X", (1, D), False,
