@@ -33,6 +33,10 @@ class ParameterizedParts:
             For an unknown name, and for parameters of a part that is given by its name: pass an
             object instead.
         """
+        return super().set_params(**self._with_parts(params))  # type: ignore[misc]
+
+    def _with_parts(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Add defaults of parts whose parameters are set; raise an error for parts by name."""
         own: Any = self
         for key in list(params):
             name, nested, _ = key.partition("__")
@@ -46,7 +50,7 @@ class ParameterizedParts:
                     f"{type(self).__name__}: to set {key}, {name} must be an object with "
                     f"parameters. Got {part!r}."
                 )
-        return super().set_params(**params)  # type: ignore[misc]
+        return params
 
     def _default_part(self, name: str) -> Any:
         """Return a new default of a part that is None; None if it has no default."""

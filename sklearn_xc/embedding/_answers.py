@@ -127,7 +127,12 @@ class EmbeddingAnswers(XCClassifier):
         array([0, 1])
         """
         check_is_fitted(self)
-        return self._embed(self._instances(X))
+        instances = self._instances(X)
+        shape = instances.shape[0], self.coef_.shape[1]
+        array = Allocation("embeddings of the instances", shape, self.coef_.itemsize)
+        advice = "Ask for fewer instances at a time."
+        require_memory([array], self._allowed_bytes(), type(self).__name__, advice)
+        return self._embed(instances)
 
     def _instances(self, X: Any, *, reset: bool = False, is_training: bool = False) -> CsrRows:
         """Return X as rows that the encoder reads."""

@@ -222,7 +222,7 @@ class StackingXC(LearnsFromHeldOut, StackedModel, BaseComposition):
         >>> stack.get_params()["ova__C"], stack.estimators[0]
         (3.0, ('ova', OvALinearXC(C=3.0)))
         """
-        return self._set_params("estimators", **params)
+        return self._set_params("estimators", **self._with_parts(params))
 
     @fit_context(prefer_skip_nested_validation=False)
     @built_apart
