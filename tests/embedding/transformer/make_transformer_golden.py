@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from tiny import make_folder, make_texts
 
-sys.path.append(str(Path(__file__).parents[1] / "storage"))
+sys.path.append(str(Path(__file__).parents[2] / "_state"))
 
 from make_golden import write
 
@@ -28,10 +28,13 @@ def model():
     Y = sp.csr_array((np.random.default_rng(0).random((60, 6)) < 0.3).astype(np.int8))
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         return NGAMEEmbeddingXC(
-            TransformerEncoder(make_folder("tiny"), warmup_steps=2), embedding_dim=8,
-            label_features=LabelFeatures(TEXTS[:6]), max_iter=2, classifier_max_iter=2,
+            TransformerEncoder(make_folder("tiny"), warmup_steps=2),
+            embedding_dim=8,
+            label_features=LabelFeatures(TEXTS[:6]),
+            max_iter=2,
+            classifier_max_iter=2,
             random_state=0,
-        ).fit(TEXTS, Y)  # fmt: skip
+        ).fit(TEXTS, Y)
 
 
 if __name__ == "__main__":
