@@ -170,7 +170,11 @@ class TestWhatIsNoPart:
     @pytest.mark.parametrize(
         ("parameter", "known", "protocol"),
         [
-            ("sampler", "'ance', 'in_batch', 'ngame', 'o_sgd', 'tas'", "embedding.samplers.BatchSampler"),
+            (
+                "sampler",
+                "'ance', 'in_batch', 'ngame', 'o_sgd', 'tas'",
+                "embedding.samplers.BatchSampler",
+            ),
             ("encoder", ", ".join(map(repr, sorted(ENCODERS))), "embedding.encoders.Encoder"),
         ],
     )
