@@ -86,7 +86,7 @@ class Hard(NamedTuple):
 def embedded(found: DataSet, model: NGAMEEmbeddingXC) -> Embedded:
     """Return a data set as a fitted model embeds it."""
     rows = np.flatnonzero(np.diff(found.X_train.indptr))
-    V, W = model.embed(found.X_train[rows]), model.embed_labels()
+    V, W = model.embed(found.X_train[rows]), model.label_embeddings_
     Y = sp.csr_array(found.Y_train)[rows].astype(np.float32)
     is_known = (np.abs(W).sum(axis=1) > 0) & (np.bincount(Y.indices, minlength=len(W)) > 0)
     Y = Y[:, np.flatnonzero(is_known)]
