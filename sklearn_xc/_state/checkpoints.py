@@ -152,19 +152,6 @@ class Checkpoints:
         for path in self.folder.glob(f"{names}{_PART}"):
             path.unlink(missing_ok=True)
 
-    @property
-    def is_there(self) -> bool:
-        """Whether this machine sees the folder, and not another one of that name."""
-        try:
-            return self._fit == _checksum((self.folder / FIT).read_bytes())
-        except OSError:
-            return False
-
-
-def where_shared(checkpoints: Checkpoints | None) -> Checkpoints | None:
-    """Return the parts of a fit in a worker of a cluster, None if it does not see their folder."""
-    return checkpoints if checkpoints is not None and checkpoints.is_there else None
-
 
 @contextmanager
 def checkpoints_of(

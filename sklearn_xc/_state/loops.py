@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._parallel.ranks import ALONE, Ranks
-from sklearn_xc._state.checkpoints import Checkpoints, checkpoints_of, where_shared
+from sklearn_xc._state.checkpoints import Checkpoints, checkpoints_of
 from sklearn_xc.exceptions import SavedModelError
 
 #: Seconds between the epochs that a loop keeps.
@@ -24,29 +23,20 @@ class Loop:
         None keeps nothing.
     name : str
         Lower-case letters, digits, dots and hyphens.
-    together : Ranks
-        Processes that train together: the first keeps states, and all resume from them.
     """
 
-    def __init__(
-        self, checkpoints: Checkpoints | None = None, name: str = "", together: Ranks = ALONE
-    ) -> None:
-        self._checkpoints, self._name, self._together = checkpoints, name, together
+    def __init__(self, checkpoints: Checkpoints | None = None, name: str = "") -> None:
+        self._checkpoints, self._name = checkpoints, name
         self._due = time.monotonic() + INTERVAL
 
     def within(self, name: str) -> "Loop":
         """Return a loop of this part of the fit."""
         name = f"{self._name}-{name}" if self._name else name
-        return Loop(self._checkpoints, name, self._together)
-
-    def where_shared(self) -> "Loop":
-        """Return this loop in a worker of a cluster; without a folder that the worker sees."""
-        return Loop(where_shared(self._checkpoints), self._name)
+        return Loop(self._checkpoints, name)
 
     def get(self) -> dict[str, np.ndarray] | None:
         """Return the state kept last; None if there is none, or if it is damaged."""
-        found = None if self._checkpoints is None else self._checkpoints.get(self._name)
-        return self._together.from_first(found)  # type: ignore[no-any-return]
+        return None if self._checkpoints is None else self._checkpoints.get(self._name)
 
     def put(self, state: Callable[[], Mapping[str, np.ndarray]], *, is_final: bool = False) -> None:
         """Keep the arrays that `state` returns, if a minute has passed or it is final."""
@@ -79,10 +69,7 @@ def restore(arrays: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray]) -
 
 @contextmanager
 def kept_loops(
-    estimator: Any,
-    data: Mapping[str, Iterable[Any] | None] | None,
-    seed: int,
-    together: Ranks = ALONE,
+    estimator: Any, data: Mapping[str, Iterable[Any] | None] | None, seed: int
 ) -> Iterator[tuple[Loop, int]]:
     """Open the folder ``checkpoint_dir`` of an estimator, if it has one.
 
@@ -93,8 +80,6 @@ def kept_loops(
         As of ``key_of``; None keeps nothing, as where a call is no ``fit``.
     seed : int
         Drawn for the fit.
-    together : Ranks
-        Processes that train together; the folder is the first's.
 
     Yields
     ------
@@ -105,17 +90,17 @@ def kept_loops(
     Raises
     ------
     SavedModelError
-        For a folder of another fit, and for any ValueError of a fit that has resumed.
+        For a folder of another fit, and for a ValueError or IndexError of a fit that has resumed.
     """
-    if data is None or together.rank > 0:
-        yield Loop(together=together), int(together.from_first(seed))
+    if data is None:
+        yield Loop(), seed
         return
     with checkpoints_of(estimator, data, [seed]) as checkpoints:
         if checkpoints is not None:
             (seed,) = checkpoints.settings
         try:
-            yield Loop(checkpoints, together=together), int(together.from_first(seed))
-        except ValueError as error:
+            yield Loop(checkpoints), seed
+        except (ValueError, IndexError) as error:
             if checkpoints is None or not checkpoints.was_read:
                 raise
             raise SavedModelError(

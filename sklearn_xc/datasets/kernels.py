@@ -33,7 +33,7 @@ def _read_digits(text, p):
     """Return the number whose digits start at `p`, 0 without any, and the position behind them."""
     number = 0
     c = text[np.uint64(p)]
-    while np.uint8(c - 48) < 10:
+    while 0 <= c - 48 < 10:
         if number < _ENOUGH:
             number = number * 10 + c - 48
         p += 1
@@ -171,7 +171,7 @@ def parse_rows_xmc(
                 c = text[np.uint64(p)]
             mantissa, exponent, hard = 0, 0, False
             digits_start = p
-            while np.uint8(c - 48) < 10:
+            while 0 <= c - 48 < 10:
                 if mantissa < _FULL:
                     mantissa = mantissa * 10 + c - 48
                 else:
@@ -183,7 +183,7 @@ def parse_rows_xmc(
                 p += 1
                 c = text[np.uint64(p)]
                 digits_start = p
-                while np.uint8(c - 48) < 10:
+                while 0 <= c - 48 < 10:
                     if mantissa < _FULL:
                         mantissa = mantissa * 10 + c - 48
                         exponent -= 1

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import pickle
 import shutil
 
 import numpy as np
@@ -99,17 +98,6 @@ def test_a_loop_keeps_an_epoch_a_minute_and_its_end(tmp_path, monkeypatch):
     loop.put(state, is_final=True)
     assert kept == [61.0, 121.5, 121.5]
     assert loop.get()["a"].tolist() == [0]
-
-
-def test_a_worker_keeps_nothing_in_a_folder_of_another_fit(tmp_path):
-    kept = opened(tmp_path / "a", "SomeXC", KEY, [1])
-    there = pickle.loads(pickle.dumps(Loop(kept, "x"))).where_shared()
-    there.put(lambda: {"a": np.zeros(1)}, is_final=True)
-    assert there.get() is not None
-    opened(tmp_path / "b", "SomeXC", KEY | {"data": {"X": "other"}}, [1])
-    for folder in ("b", "none"):
-        kept.folder = tmp_path / folder
-        assert Loop(kept, "x").where_shared().get() is None
 
 
 class TestOpened:

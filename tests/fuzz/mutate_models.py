@@ -24,7 +24,7 @@ import sklearn_xc
 from sklearn_xc.exceptions import MemoryBudgetError, SavedModelError
 
 TESTS = Path(__file__).resolve().parents[1]
-sys.path += [str(TESTS / "storage"), str(TESTS / "contract")]
+sys.path += [str(TESTS / "_state"), str(TESTS / "contract")]
 from crafted import Crafted, spoilt  # noqa: E402
 from make_golden import TEXTS, data  # noqa: E402
 
@@ -152,7 +152,7 @@ def main(n, seed):
 
     place = Path(tempfile.mkdtemp())
     seeds = []
-    for path in sorted((TESTS / "storage" / "golden").glob("*.zip")):
+    for path in sorted((TESTS / "_state" / "golden").glob("*.zip")):
         with zipfile.ZipFile(path) as file:
             file.extractall(place / path.stem)
         rows = TEXTS[:2] if path.stem == "TextClassifierXC" else data()[0][:2]
