@@ -26,4 +26,4 @@ def test_every_kernel_has_a_key(is_sparse):
                 # Raises an error if there is none.
                 kernel._cache._index_key(arguments, kernel.targetctx.codegen())
     for folder in ("one_vs_all", "softmax", "decomposition", "embedding"):
-        assert any(name.startswith(f"sklearn_xc.kernels.{folder}.") for name in found)
+        assert any(name.startswith(f"sklearn_xc.{folder}.kernels.") for name in found)

@@ -32,9 +32,8 @@ FITTED_TOO = {
     "C_", "Cs_", "best_index_", "best_score_", "embedding_dim_", "encoder_",
     "estimator_", "estimators_", "feature_embedding_", "final_estimator_", "fusion_",
     "group_edges_", "index_recall_", "intercept_", "label_embeddings_", "learning_rate_", "map_",
-    "metric_", "n_candidates_", "named_estimators_", "pair_features_", "path_report_", "scores_",
+    "n_candidates_", "named_estimators_", "pair_features_", "path_report_", "scores_",
     "threshold_", "thresholds_", "validation_scores_",
-    "vectorizer_",
 }  # fmt: skip
 
 rng = np.random.default_rng(0)

@@ -290,5 +290,5 @@ def test_processes_with_other_hash_seeds(tmp_path):
         for seed in "01"
         if (files := sorted(path for path in (tmp_path / seed).rglob("*") if path.is_file()))
     )
-    assert len(one) > 100
+    assert len(one) >= 14  # two files for each model
     assert one == other
