@@ -292,7 +292,7 @@ def test_what_is_called_by_the_name_of_a_module_is_compiled_by_each_process(site
 
 def test_without_sources_nothing_is_cached(monkeypatch, tmp_path):
     """As in a zip file; nobody knows then whether compiled code is that of other sources."""
-    monkeypatch.setattr(jit, "__file__", str(tmp_path / "kernels" / "compiling" / "jit.py"))
+    monkeypatch.setattr(jit, "PACKAGE", tmp_path / "package")
     monkeypatch.setattr(jit, "source_checksum", jit.source_checksum.__wrapped__)
     monkeypatch.setattr(_notices, "_has_warned", False)
     probe = kernel(lambda x: x + 1)
