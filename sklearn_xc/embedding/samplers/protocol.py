@@ -62,6 +62,24 @@ class TrainingState:
         Returns the current embeddings of the labels, ndarray of shape (n_labels, dim).
     moves : bool, default=True
         Whether the embeddings of the instances change from epoch to epoch.
+
+    Examples
+    --------
+    Training passes it to ``refresh``. Random mini-batches need no embeddings:
+
+    >>> import numpy as np
+    >>> from sklearn_xc.embedding.samplers import InBatchSampler, Positives, TrainingState
+    >>> V = np.eye(4, dtype=np.float32)
+    >>> positives = Positives(np.arange(5), np.array([0, 1, 0, 1], np.int32))
+    >>> embeddings = lambda: V
+    >>> state = TrainingState(
+    ...     4, 2, positives, embeddings, embeddings, embeddings, embeddings, lambda: V[:2]
+    ... )
+    >>> sampler = InBatchSampler(batch_size=2)
+    >>> sampler.start(state.n, n_epochs=1, seed=0, n_jobs=1)
+    >>> sampler.refresh(0, state)
+    >>> sorted(np.concatenate(list(sampler.batches(0))).tolist())
+    [0, 1, 2, 3]
     """
 
     n: int
@@ -138,23 +156,52 @@ class BatchSampler(Protocol):
         """
 
     def refresh(self, epoch: int, state: TrainingState) -> None:
-        """Read the embeddings again if that is due; called before each epoch, from 0."""
+        """Read the embeddings again if that is due; called before each epoch.
+
+        Parameters
+        ----------
+        epoch : int
+            From 0.
+        state : TrainingState
+            The data, and the embeddings named by `reads`.
+        """
 
     def batches(self, epoch: int) -> Iterator[np.ndarray]:
         """Yield the instances of each mini-batch, int64; called after ``refresh``.
 
         Each instance is in exactly one mini-batch, and none has more than ``batch_size_``.
+
+        Parameters
+        ----------
+        epoch : int
+            From 0.
         """
 
     def negatives(self, rows: np.ndarray) -> np.ndarray | None:
         """Return the labels to contrast instances with, besides those of the mini-batch.
 
+        Parameters
+        ----------
+        rows : ndarray of int64 of shape (m,)
+            The instances of a mini-batch.
+
         Returns
         -------
-        ndarray of int32 of shape (len(rows), n_negatives), or None
+        ndarray of int32 of shape (m, n_negatives), or None
             Places without a label hold -1. The labels are negatives of all instances of the
             mini-batch; repeated ones count once, and an instance's true labels not at all for it.
         """
 
     def select(self, losses: np.ndarray) -> np.ndarray | None:
-        """Return which instances of a mini-batch count, bool of shape (m,); None for all."""
+        """Return which instances of a mini-batch count.
+
+        Parameters
+        ----------
+        losses : ndarray of shape (m,)
+            Their losses.
+
+        Returns
+        -------
+        ndarray of bool of shape (m,), or None
+            None for all.
+        """
