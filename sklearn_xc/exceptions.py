@@ -89,7 +89,7 @@ class MemoryBudgetError(MemoryError):
 
 
 class PruningWarning(UserWarning):
-    """Zeroing small weights after training cost correct predictions on a sample of the instances.
+    """Zeroing small weights after training raised the objectives by much.
 
     Examples
     --------
@@ -106,8 +106,9 @@ class PruningWarning(UserWarning):
     ...     OvALinearXC(prune=5.0).fit(X, Y)
     Traceback (most recent call last):
         ...
-    sklearn_xc.exceptions.PruningWarning: OvALinearXC: prune=5.0 lowered F1 from 1.000 to 0.000 on 3
-    of the training instances. Lower it: weights are the smaller, the larger X is.
+    sklearn_xc.exceptions.PruningWarning: OvALinearXC: prune=5.0 raised the sum of all
+    objectives by 135%: weights were removed that predictions need. Lower it: weights are the
+    smaller, the larger X is.
     """
 
 
@@ -145,7 +146,7 @@ class SavedModelError(ValueError):
     ...         sklearn_xc.load(folder)
     ...     except SavedModelError as error:
     ...         print(str(error).replace(folder, "models/tagger"))
-    models/tagger: holds no model: there is no meta.json in it.
+    models/tagger: holds no model, which is a folder with a meta.json. ...
     """
 
 
@@ -182,11 +183,12 @@ class UnknownLabelWarning(UserWarning):
     >>> binarizer = LabelBinarizerXC(handle_unknown="ignore").fit([["soup"], ["bread"]])
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always", UnknownLabelWarning)
-    ...     Y = binarizer.transform([["soup", "pie"]])
+    ...     Y = binarizer.transform([["soup", "pie"], ["bread", "pie", "cake"]])
     >>> Y.toarray()
-    array([[0, 1]], dtype=int8)
+    array([[0, 1],
+           [1, 0]], dtype=int8)
     >>> print(caught[0].message)
-    LabelBinarizerXC: y holds a name that is not known, 'pie' (once). It is left out.
+    LabelBinarizerXC: y holds 2 unknown names, 'pie' most often (2 times). They are left out.
     """
 
 
