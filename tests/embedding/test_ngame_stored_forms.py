@@ -104,12 +104,14 @@ def expected(make, with_empty):
     """Return a function that fits canonical matrices, once for each kind of parameters."""
     found = {}
 
-    def fitted(known, dtype, sampler="ngame"):
-        key = known, dtype, sampler
+    def fitted(known, dtype):
+        key = known, dtype
         if key not in found:
             X, Y, Z = with_empty
-            own = {"label_features": Z.astype(dtype) if known else None, "sampler": sampler}
-            found[key] = make(validation_fraction=0.25, **own).fit(X.astype(dtype), Y)
+            model = make(
+                validation_fraction=0.25, label_features=Z.astype(dtype) if known else None
+            )
+            found[key] = model.fit(X.astype(dtype), Y)
         return found[key]
 
     return fitted
