@@ -26,7 +26,17 @@ def in_python(kernel, instrument):
     """Return the parser as Python runs it, branch by branch, with every index checked."""
     numbers = SimpleNamespace(uint8=lambda number: number & 255, uint64=int)
     names = {**kernel.py_func.__globals__, "np": numbers}
-    return instrument.instrument_func(FunctionType(kernel.py_func.__code__, names))
+
+    def rebuilt(function):
+        return instrument.instrument_func(FunctionType(function.__code__, names))
+
+    parts = {name: value for name, value in names.items() if isinstance(value, FunctionType)}
+    names |= {
+        name: rebuilt(function)
+        for name, function in parts.items()
+        if function.__module__ == kernel.py_func.__module__
+    }
+    return rebuilt(kernel.py_func)
 
 
 def both(compiled, slow):
