@@ -24,7 +24,27 @@ import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BUDGET = {}
+#: The figures reached, rounded up.
+BUDGET = {
+    "sklearn_xc code lines": 34_500,
+    "files": 360,
+    "files at the root": 6,
+    "tests code lines": 41_200,
+    "asv_bench code lines": 4_500,
+    "lines of the longest function": 120,
+    "functions above 60 lines": 25,
+    "most arguments": 14,
+    "public objects": 131,
+    "most constructor parameters": 20,
+    "OvALinearXC.fit files": 52,
+    "OvALinearXC.fit depth": 15,
+    "NGAMEEmbeddingXC.fit files": 57,
+    "NGAMEEmbeddingXC.fit depth": 17,
+    "TextClassifierXC.fit files": 74,
+    "TextClassifierXC.fit depth": 26,
+    "save files": 12,
+    "load files": 18,
+}
 _BLANK = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 
