@@ -46,11 +46,14 @@ if __name__ == "__main__":
 def package(tmp_path):
     """Copy the parts of the package that are compiled, and add a probe."""
     folder = tmp_path / "site" / "sklearn_xc"
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").touch()
-    for part in ("kernels", "losses"):
+    for part in ("_compile", "one_vs_all/losses"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "_parts.py", folder)  # which losses import
+    for part in ("kernels", "_input"):
+        (folder / part).mkdir()
+    for part in (".", "one_vs_all", "kernels", "_input"):
+        (folder / part / "__init__.py").touch()
+    for part in ("exceptions.py", "_input/parts.py"):  # which these import
+        shutil.copy(ROOT / part, folder / part)
     (folder / "kernels" / "probe.py").write_text(PROBE)
     return folder
 
@@ -75,7 +78,7 @@ def test_an_edit_in_a_called_file_invalidates_the_cache(package, tmp_path):
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     assert run_probe(package, **cache) == ("4.0 1.313", "0", "True")
     assert run_probe(package, **cache) == ("4.0 1.313", "2", "True")
-    loss = package / "losses" / "squared_hinge.py"
+    loss = package / "one_vs_all" / "losses" / "squared_hinge.py"
     text = loss.read_text()
     assert text.count("return gap * gap") == 1
     loss.write_text(text.replace("return gap * gap", "return gap * gap * gap"))

@@ -41,10 +41,10 @@ def test_the_default_is_silent_on_rows_of_unit_length(prune, loss, data):
 @pytest.mark.parametrize("make_y", [sp.csr_array, sp.csr_array.toarray])
 def test_too_much_is_warned_of(make_y, loss, data):
     X, Y = data
-    with pytest.warns(PruningWarning, match="OvALinearXC: prune=0.5 raised the sum") as caught:
-        model = OvALinearXC(C=0.5, prune=0.5, loss=loss).fit(X, make_y(Y))
+    with pytest.warns(PruningWarning, match="OvALinearXC: prune=2.0 raised the sum") as caught:
+        model = OvALinearXC(prune=2.0, loss=loss).fit(X, make_y(Y))
     assert [w.filename for w in caught if w.category is PruningWarning] == [__file__]
-    whole = OvALinearXC(C=0.5, prune=0, loss=loss).fit(X, Y)
+    whole = OvALinearXC(prune=0, loss=loss).fit(X, Y)
     assert hits(model, X, Y) < 0.95 * hits(whole, X, Y)
 
 
