@@ -11,7 +11,7 @@ One process serves a saved model, with a request for each text::
 
 The model is opened when the process starts, and its pages are shared with other processes on the
 machine that open it. Requests are answered in the server's threads: many threads may ask an
-estimator at once. ``python -m asv_bench serving`` measures it.
+estimator at once.
 
 Watch out: there is no authentication, and no limit on the length of a text; put the server behind a
 proxy that has both. Scores are probabilities only if the model gives them (``TopKCalibrator``). To

@@ -50,7 +50,7 @@ def names_of_columns(
     columns : list of str or None
         Those of a data frame.
     classes : array-like of shape (n_labels,) or None
-        The argument of ``partial_fit``: names, or the numbers of the columns.
+        Names that are known from an earlier fit, or the numbers of the columns.
     who : str
         The estimator, for messages.
 

@@ -66,7 +66,6 @@ def load_xmc_file(path: str | os.PathLike[str], *, dtype: Any = np.float32) -> t
     See Also
     --------
     dump_xmc_file : Write such a file.
-    load_xmc_files : Read a training and a test file that belong together.
 
     Notes
     -----
