@@ -33,7 +33,7 @@ FITTED_TOO = {
     "estimator_", "estimators_", "feature_embedding_", "final_estimator_", "fusion_",
     "group_edges_", "index_recall_", "intercept_", "label_embeddings_", "learning_rate_", "map_",
     "n_candidates_", "named_estimators_", "pair_features_", "path_report_", "scores_",
-    "threshold_", "thresholds_", "validation_scores_",
+    "threshold_", "thresholds_", "validation_scores_", "vectorizer_",
 }  # fmt: skip
 
 rng = np.random.default_rng(0)
