@@ -2,8 +2,10 @@
 
 ::
 
-    python tests/import_graph.py             files, folders, arrows between them, circles
-    python tests/import_graph.py --arrows    each arrow between folders, too
+    python tests/import_graph.py             files, rooms, arrows between rooms, circles
+    python tests/import_graph.py --arrows    each arrow, too
+
+A room is a folder, or a file at the root.
 
 Exits with 1 if an import is forbidden, or files import one another in a circle.
 """
@@ -112,17 +114,17 @@ def read() -> tuple[dict[str, set[str]], list[str]]:
 def main() -> int:
     """Print the graph; return 1 if there is something against the rules."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--arrows", action="store_true", help="print each arrow between folders")
+    parser.add_argument("--arrows", action="store_true", help="print each arrow between rooms")
     arguments = parser.parse_args()
     graph, wrong = read()
-    folder = {file: file.rpartition("/")[0] or "." for file in graph}
+    room = {file: file.rpartition("/")[0] or file for file in graph}
     arrows = {
-        (folder[file], folder[used])
+        (room[file], room[used])
         for file, files in graph.items()
         for used in files
-        if folder[file] != folder[used]
+        if room[file] != room[used]
     }
-    print(f"{len(graph)} files, {len(set(folder.values()))} folders, {len(arrows)} arrows between")
+    print(f"{len(graph)} files, {len(set(room.values()))} rooms, {len(arrows)} arrows between them")
     if arguments.arrows:
         print(*(f"  {a} -> {b}" for a, b in sorted(arrows)), sep="\n")
     found = circles(graph)
