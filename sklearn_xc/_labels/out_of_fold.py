@@ -127,7 +127,7 @@ class RoutesFit:
     _weighs_answers = True
 
     def _routed_parts(self) -> dict[str, Any]:
-        """Return the estimators to fit, by name; None for a default, which takes weights."""
+        """Return the estimators to fit, by name; None for a default. Defined by subclasses."""
         raise NotImplementedError
 
     def get_metadata_routing(self) -> MetadataRouter:

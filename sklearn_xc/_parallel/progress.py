@@ -152,13 +152,6 @@ class Fit:
         if n_stages > 1:
             self._task = Task.of_fit(estimator, *self._given, n_stages, True)
 
-    @classmethod
-    def untold(cls, estimator: Any) -> "Fit":
-        """Return one without callbacks, for a method that is not ``fit``."""
-        fit = cls(estimator, None, None)
-        fit._task = Task()
-        return fit
-
     def parts(
         self,
         part: str,

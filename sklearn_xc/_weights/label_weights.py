@@ -1,8 +1,6 @@
 """Sparse weights of many labels, and the scores they give."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -148,7 +146,6 @@ class LabelWeights:
         """Return the same weights with other intercepts; their arrangement is shared."""
         other = self._with(intercept)
         other._scoring = _Scoring.of(other, self._for_scoring())
-        _note(other)
         return other
 
     def _with(self, intercept: np.ndarray, prior: np.ndarray | None = None) -> "LabelWeights":
@@ -167,7 +164,6 @@ class LabelWeights:
     def _for_scoring(self) -> "_Scoring":
         if self._scoring is None:
             self._scoring = _Scoring.of(self)
-            _note(self)
         return self._scoring
 
     def topk(
@@ -426,31 +422,6 @@ class CompactLabelWeights(LabelWeights):
     def compact(self) -> "CompactLabelWeights":
         """Return these weights, which are compact."""
         return self
-
-
-@contextmanager
-def arrangements_dropped() -> Iterator[None]:
-    """Drop, at the end, the weights by feature that were made inside.
-
-    Whoever asks several models in turn keeps those of one at a time.
-    """
-    made: list[LabelWeights] = []
-    token = _MADE.set(made)
-    try:
-        yield
-    finally:
-        _MADE.reset(token)
-        for weights in made:
-            weights._scoring = None
-
-
-_MADE: ContextVar[list[LabelWeights] | None] = ContextVar("_MADE", default=None)
-
-
-def _note(weights: LabelWeights) -> None:
-    made = _MADE.get()
-    if made is not None:
-        made.append(weights)
 
 
 class _Scoring(NamedTuple):

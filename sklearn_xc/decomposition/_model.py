@@ -352,6 +352,7 @@ class HiddenLayerModel(XCClassifier):
     # The index of predict_topk(exact=False)
 
     def _index_kind(self) -> str | MipsIndex:
+        """Return the index of a parameter; defined by the estimator."""
         raise NotImplementedError
 
     def _index_for_answers(self) -> AnswerIndex:

@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_xc._labels.names import refuse_other_columns
 from sklearn_xc._topk import topk
-from sklearn_xc.metrics.by_name import BY_ANY_NAME, METRICS, SUMS, WEIGHTED, row_sums
+from sklearn_xc.metrics.by_name import BY_ANY_NAME, METRICS, WEIGHTED
 from sklearn_xc.metrics.check import (
     as_array,
     check_k,
@@ -85,36 +85,6 @@ class _RankingScorer:
         y, counts = _encoded(estimator, y)
         hits = find_hits(y, ranked, k_max, _known_classes(self, estimator, y), counts)
         return hits, check_sample_weight(sample_weight, len(hits.positions))
-
-    def _score_rows(
-        self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
-    ) -> tuple[float, np.ndarray]:
-        """Return the score of one metric at one cut-off, and the term of each row.
-
-        The terms, float64 of shape (n_samples,), sum to the score but for rounding.
-
-        Raises
-        ------
-        ValueError
-            For a metric that is no sum over rows.
-        """
-        (metric,), (k,) = self.metrics, check_k(self.ks)
-        if not self._adds_up_rows():
-            raise ValueError(f"{self!r}: expected a metric that is a sum over rows.")
-        hits, weight = self._find_hits(estimator, X, y, sample_weight)
-        propensities = None
-        if metric in WEIGHTED:
-            propensities = check_propensities(self._weights(estimator), hits.true)
-        arguments = () if propensities is None else (propensities,)
-        score = METRICS[metric].of_hits(hits, (k,), weight, *arguments)
-        gains, attainable = row_sums(metric, hits, k, propensities)
-        weight = np.ones(len(gains)) if weight is None else weight
-        best = float(weight @ attainable)
-        return float(score[0]), weight * gains / (best if best > 0 else 1.0)
-
-    def _adds_up_rows(self) -> bool:
-        """Return whether all metrics are sums over rows."""
-        return all(metric in SUMS for metric in self.metrics)
 
     def _weights(self, estimator: Any) -> Any:
         """Return the given propensities, or those of the estimator's training labels."""

@@ -23,7 +23,7 @@ from sklearn_xc._compile.cache import _checksum
 PROBE = """
 import json, os, pathlib, shutil, sys, types, warnings
 import numba, numpy as np
-from sklearn_xc._compile import notices as _notices
+from sklearn_xc._compile import notices
 from sklearn_xc._compile.jit import kernel
 from sklearn_xc._compile.notices import KernelCacheWarning
 
@@ -52,7 +52,7 @@ def hits(kernels):
 
 def outcome(folder, change=None):
     numba.config.CACHE_DIR = folder
-    _notices._has_warned = False
+    notices._has_warned = False
     kernels = make()
     if change:
         change(pathlib.Path(kernels[0].stats.cache_path))

@@ -10,8 +10,7 @@ import numba
 import pytest
 
 import sklearn_xc
-from sklearn_xc._compile import jit
-from sklearn_xc._compile import notices as _notices
+from sklearn_xc._compile import jit, notices
 from sklearn_xc._compile.cache import _Files
 from sklearn_xc._compile.jit import kernel
 from sklearn_xc.exceptions import KernelCacheWarning
@@ -297,7 +296,7 @@ def test_without_sources_nothing_is_cached(monkeypatch, tmp_path):
     """As in a zip file; nobody knows then whether compiled code is that of other sources."""
     monkeypatch.setattr(jit, "PACKAGE", tmp_path / "package")
     monkeypatch.setattr(jit, "source_checksum", jit.source_checksum.__wrapped__)
-    monkeypatch.setattr(_notices, "_has_warned", False)
+    monkeypatch.setattr(notices, "_has_warned", False)
     probe = kernel(lambda x: x + 1)
     with pytest.warns(KernelCacheWarning, match=r"be kept \(no sources in .*NUMBA_CACHE_DIR"):
         assert probe(1) == 2

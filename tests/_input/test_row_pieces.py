@@ -4,18 +4,18 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_xc._input import row_pieces as _row_pieces
+from sklearn_xc._input import row_pieces
 from sklearn_xc._input.data import CsrRows
 
 
 @given(lengths=st.lists(st.integers(0, 9), max_size=30), most=st.integers(1, 12))
 def test_pieces(lengths, most):
     indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    before, _row_pieces.ENTRIES = _row_pieces.ENTRIES, most
+    before, row_pieces.ENTRIES = row_pieces.ENTRIES, most
     try:
-        pieces = list(_row_pieces.row_pieces(indptr))
+        pieces = list(row_pieces.row_pieces(indptr))
     finally:
-        _row_pieces.ENTRIES = before
+        row_pieces.ENTRIES = before
     rows = [row for first, last in pieces for row in range(first, last)]
     assert rows == list(range(len(lengths)))
     for first, last in pieces:
@@ -29,11 +29,11 @@ def test_rows_are_taken_in_pieces(seed, most):
     indptr, indices = np.arange(0, 41, 5), np.tile(np.arange(5, dtype=np.int32), 8)
     X = CsrRows(indptr, indices, dense.ravel().astype(float), (8, 5))
     rows = rng.integers(0, 8, 6)
-    before, _row_pieces.ENTRIES = _row_pieces.ENTRIES, most
+    before, row_pieces.ENTRIES = row_pieces.ENTRIES, most
     try:
         taken, without = X.take(rows), X.without_zeros()
     finally:
-        _row_pieces.ENTRIES = before
+        row_pieces.ENTRIES = before
     np.testing.assert_array_equal(taken.to_dense().values, dense[rows])
     np.testing.assert_array_equal(without.to_dense().values, dense)
     assert without.data.all()

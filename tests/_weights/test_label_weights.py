@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn_xc._input.data import CsrRows
 from sklearn_xc._parallel import memory
 from sklearn_xc._weights import label_weights
-from sklearn_xc._weights.label_weights import LabelWeights, arrangements_dropped
+from sklearn_xc._weights.label_weights import LabelWeights
 from sklearn_xc.exceptions import MemoryBudgetError
 
 
@@ -33,23 +33,6 @@ def instances():
 
 def dense_scores(model, X):
     return X @ model.coef.toarray().T + model.intercept
-
-
-def test_the_copies_made_inside_are_dropped(model, X):
-    asked_before = LabelWeights(model.coef, model.intercept)
-    kept = asked_before.by_feature
-    asked_inside = LabelWeights(model.coef, model.intercept)
-    with arrangements_dropped():
-        inside = asked_inside.topk(rows(X), 3, 1), asked_before.topk(rows(X), 3, 1)
-        shifted = asked_inside.with_intercept(model.intercept + 1)
-        copy = asked_inside.by_feature
-    assert asked_before.by_feature is kept
-    assert asked_inside._scoring is None
-    assert shifted._scoring is None
-    assert asked_inside.by_feature is not copy
-    for weights, answers in zip((asked_inside, asked_before), inside, strict=True):
-        for again, answer in zip(weights.topk(rows(X), 3, 1), answers, strict=True):
-            np.testing.assert_array_equal(again, answer)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -312,14 +312,6 @@ def test_errors_of_scoring(copying_classifier):
         _without_classes(model, X, y)
 
 
-@pytest.mark.parametrize("name", ["Cov@1", "MacroF1@3"])
-def test_what_rows_add_to_metrics_of_labels_is_refused(copying_classifier, name):
-    X, Y = indicator_problem()
-    model = copying_classifier().fit(X, Y)
-    with pytest.raises(ValueError, match=f"get_scorer.'{name}'.: .* sum over rows"):
-        get_scorer(name)._score_rows(model, X, Y)
-
-
 def _without_classes(model, X, y):
     model.predict_topk = lambda X, k: (np.zeros((len(X), k), dtype=int) - 1, np.zeros((len(X), k)))
     TopKScorer()(model, X, y)

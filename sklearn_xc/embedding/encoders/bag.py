@@ -120,8 +120,8 @@ class BagOfEmbeddings(BaseEstimator):
             DecompMIPSSkipGram, or None, default=None
         Vectors of features from which training starts; None is for random ones. Features that are
         not among the words, or whose row is zero, start at random. The others are scaled such that
-        their root-mean-square norm is that of random ones. Words are matched with feature names:
-        of a data frame, or of the `label_vectorizer`. A fit clones the encoder, and clones are not
+        their root-mean-square norm is that of random ones. Words are matched with feature names
+        of a data frame. A fit clones the encoder, and clones are not
         fitted: pass ``(model.words_, model.vectors_)``, or scikit-learn's
         ``FrozenEstimator(model)``. This helps with few instances and labels without texts: see
         ``docs/word_vectors.md``.
