@@ -170,6 +170,12 @@ def place_of(label: Any, classes: np.ndarray, who: str) -> int:
     return int(found[0])
 
 
+def positions_of(names: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return the position of each name among known ones, int64; -1 for a new one."""
+    position = {name: at for at, name in enumerate(known.tolist())}
+    return np.array([position.get(name, -1) for name in names.tolist()], np.int64)
+
+
 def places_in(classes: np.ndarray, known: np.ndarray, *, are_columns: bool = False) -> np.ndarray:
     """Return the position of each known class among others, -1 where it is none of them.
 

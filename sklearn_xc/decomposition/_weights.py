@@ -7,6 +7,7 @@ import numpy as np
 
 from sklearn_xc._input.blank_rows import LabelFrequencies, features_of
 from sklearn_xc._input.data import DENSE_SHARE, DenseRows
+from sklearn_xc._labels.names import positions_of
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._training.moving_rows import MovingRows
 from sklearn_xc.decomposition._config import TrainingConfig
@@ -61,8 +62,7 @@ class KnownWeights(NamedTuple):
 
 def common_places(before: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions, before and now, of the names in both arrays."""
-    places = {name: at for at, name in enumerate(before.tolist())}
-    found = np.array([places.get(name, -1) for name in now.tolist()], np.int64)
+    found = positions_of(now, before)
     return found[found >= 0], np.flatnonzero(found >= 0)
 
 

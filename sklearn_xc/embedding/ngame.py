@@ -15,6 +15,7 @@ from sklearn_xc._input.parts import new_part
 from sklearn_xc._input.seeds import draw_seed
 from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._labels.features import LabelFeatures
+from sklearn_xc._labels.names import positions_of
 from sklearn_xc._labels.new_classes import are_names, with_new_classes, with_new_names
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.row_ranges import one_blas_thread
@@ -922,8 +923,7 @@ def matched_places(
     Raises ValueError where one side has no names, or neither has and the numbers differ.
     """
     if names is not None and old is not None:
-        place = {name: i for i, name in enumerate(old.tolist())}
-        return np.array([place.get(name, -1) for name in names.tolist()], np.int64)
+        return positions_of(names, old)
     if names is None and old is None and n == n_old:
         return np.arange(n)
     raise ValueError(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sklearn_xc._labels.names import positions_of
 from sklearn_xc._parallel.interrupt import StopFlag
 from sklearn_xc.one_vs_all.solver.newton_cg import BlockSolution, solve_block
 from sklearn_xc.one_vs_all.solver.problem import InstanceSums, OneVsAllProblem
@@ -146,5 +147,4 @@ def _match(names: np.ndarray | None, others: np.ndarray | None) -> np.ndarray | 
     """Return the place of each name among others, -1 if it is missing; None without names."""
     if names is None or others is None:
         return None
-    places = {name: place for place, name in enumerate(others.tolist())}
-    return np.array([places.get(name, -1) for name in names.tolist()], np.int64)
+    return positions_of(names, others)

@@ -31,10 +31,6 @@ def instances():
     return rng.normal(size=(25, 12)) * (rng.random((25, 12)) < 0.6)
 
 
-def dense_scores(model, X):
-    return X @ model.coef.toarray().T + model.intercept
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_labels", [30, 700])
 def test_a_row_has_the_same_bits_alone_and_among_others(n_labels, dtype):
