@@ -16,7 +16,6 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn_xc._input.sklearn_private import num_samples, safe_indexing
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.names import places_in
-from sklearn_xc._parallel.pruning_notes import PruningNotes
 from sklearn_xc._parallel.tasks import Task
 from sklearn_xc._topk import classes_of, never_seen, topk_allowed, unwrap
 from sklearn_xc.exceptions import MemoryBudgetError, SavedModelError
@@ -75,8 +74,6 @@ def fit_clone(
     rows: np.ndarray | None,
     who: str,
     task: Task | None = None,
-    *,
-    notes: PruningNotes,
 ) -> tuple[Any, float]:
     """Return a clone fitted to some of the rows, and the seconds that it took.
 
@@ -95,15 +92,13 @@ def fit_clone(
         For messages.
     task : Task, default=None
         Reports the fit to callbacks.
-    notes : PruningNotes
-        Collects warnings about pruning.
     """
     began = time.perf_counter()
     if rows is not None:
         X, y = safe_indexing(as_rows(X), rows), safe_indexing(as_rows(y), rows)
     fitted = clone(estimator)
     task = Task() if task is None else task
-    with said_by(part, who), notes.gathering(), task.around(fitted):
+    with said_by(part, who), task.around(fitted):
         fitted.fit(X, y, **arguments)
     return fitted, time.perf_counter() - began
 

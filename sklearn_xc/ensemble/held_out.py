@@ -38,7 +38,6 @@ from sklearn_xc._labels.out_of_fold import (
 from sklearn_xc._labels.some_labels import apart
 from sklearn_xc._parallel.engines import engine_at_work
 from sklearn_xc._parallel.progress import Fit, Progress
-from sklearn_xc._parallel.pruning_notes import PruningNote, PruningNotes
 from sklearn_xc._parallel.tasks import Task
 from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc.exceptions import UnseenLabelWarning
@@ -49,8 +48,6 @@ from sklearn_xc.exceptions import UnseenLabelWarning
 _HELD_OUT, _FEWEST, _SMALL, _FOLDS = 0.1, 1_000, 5_000, 5
 #: Held-out rows that are learned from, at most; drawn at random from more.
 MOST_ROWS = 20_000
-#: From the caller of ``fit`` to ``_fit_folds``: two decorators, fit and _fit_held_out are between.
-_STACKLEVEL = 6
 
 Members = Sequence[tuple[str, Any]]
 
@@ -157,11 +154,10 @@ class Job(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The answers or the fitted clone of a job, the seconds of its fit, and notes on pruning."""
+    """The answers or the fitted clone of a job, and the seconds of its fit."""
 
     result: Any
     seconds: float
-    notes: list[PruningNote]
 
 
 @dataclass
@@ -225,7 +221,7 @@ class HeldOutFits:
         return found
 
     def _do(self, job: Job) -> Done:
-        notes, X, y, rows = PruningNotes(), self.X, self.y, job.rows
+        X, y, rows = self.X, self.y, job.rows
         params = check_method_params(X, self.params[job.part], rows)
         made = self.made
         refitted = None if made is None or rows is None else made.refitted(rows)
@@ -234,10 +230,10 @@ class HeldOutFits:
             X, y, rows = made.features, safe_indexing(as_rows(y), rows), None
         with made_from(made):
             fitted, seconds = fit_clone(
-                job.part, job.estimator, X, y, params, rows, self.who, job.task, notes=notes
+                job.part, job.estimator, X, y, params, rows, self.who, job.task
             )
         if job.test is None:
-            return Done(fitted, seconds, notes.found)
+            return Done(fitted, seconds)
         is_refitted = refitted is not None
         X = refitted.of(job.test) if is_refitted else safe_indexing(as_rows(self.X), job.test)
         counts = self.targets.counts_among(job.rows, n_rows(self.X, self.who))
@@ -251,7 +247,7 @@ class HeldOutFits:
             are_columns=self.targets.kind != "classes",
             unseen=np.flatnonzero(counts == 0),
         )
-        return Done(answers, seconds, notes.found)
+        return Done(answers, seconds)
 
 
 class HeldOut(NamedTuple):
@@ -417,9 +413,6 @@ class LearnsFromHeldOut(RoutesFit):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # this estimator warns itself
             done = fits.run(jobs, self.n_jobs, progress)
-        notes = PruningNotes()
-        notes.found = [note for one in done for note in one.notes]
-        notes.tell(fits.who, _STACKLEVEL)
         m, n = len(members), len(held_out.weight)
         by_fold = [done[first : first + m] for first in range(0, len(done), m)]
         own._keep_members(

@@ -27,7 +27,6 @@ from sklearn_xc._labels.out_of_fold import (
 )
 from sklearn_xc._parallel.engines import engine_at_work
 from sklearn_xc._parallel.memory import require_bytes
-from sklearn_xc._parallel.pruning_notes import PruningNote, PruningNotes
 from sklearn_xc.model_selection._cross_validate import refuse_stratified
 
 _WHO = "cross_val_topk"
@@ -133,11 +132,7 @@ def cross_val_topk(
     are_columns = targets.kind != "classes" and names is None
     shared = (estimator, X, y, classes, are_columns, k, of_fit)
     parts = [(*fold, np.flatnonzero(targets.counts_among(fold[0], n) == 0)) for fold in folds]
-    done = _answers(shared, parts, n_jobs)
-    answers, found = map(list, zip(*done, strict=True))
-    notes = PruningNotes()
-    notes.found = [note for of_fold in found for note in of_fold]
-    notes.tell(_WHO, 2)
+    answers = _answers(shared, parts, n_jobs)
     return _scores_as_csr(answers, [test for _, test in folds], (n, len(classes)))
 
 
@@ -195,7 +190,7 @@ def _folds(
 
 def _answers(
     shared: tuple[Any, ...], folds: Sequence[tuple[np.ndarray, ...]], n_jobs: int | None
-) -> list[tuple[Answers, list[PruningNote]]]:
+) -> list[Answers]:
     """Run `_answer` for each fold, by joblib or on a cluster."""
     engine = engine_at_work()
     if not engine.is_cluster:
@@ -205,7 +200,7 @@ def _answers(
     return [done[number] for number in range(len(folds))]
 
 
-def _answer_there(shared: tuple[Any, ...], *fold: np.ndarray) -> tuple[Answers, list[PruningNote]]:
+def _answer_there(shared: tuple[Any, ...], *fold: np.ndarray) -> Answers:
     return _answer(*shared, *fold)
 
 
@@ -220,14 +215,13 @@ def _answer(
     train: np.ndarray,
     test: np.ndarray,
     unseen: np.ndarray,
-) -> tuple[Answers, list[PruningNote]]:
-    """Return the top k of the test rows, and the pruning notes of the fit on the training rows."""
-    part, notes = type(estimator).__name__, PruningNotes()
+) -> Answers:
+    """Return the top k of the test rows after a fit on the training rows."""
+    part = type(estimator).__name__
     arguments = check_method_params(X, params, train)
-    fitted, _ = fit_clone(part, estimator, X, y, arguments, train, _WHO, notes=notes)
+    fitted, _ = fit_clone(part, estimator, X, y, arguments, train, _WHO)
     of_y: Any = {"are_columns": are_columns, "unseen": unseen}
-    answers = ask(part, fitted, safe_indexing(X, test), k, classes, _WHO, **of_y)
-    return answers, notes.found
+    return ask(part, fitted, safe_indexing(X, test), k, classes, _WHO, **of_y)
 
 
 def _scores_as_csr(

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._parallel.pruning_notes import PruningNote, tell_pruning
-from sklearn_xc.exceptions import ConvergenceWarning
+from sklearn_xc.exceptions import ConvergenceWarning, PruningWarning
 from sklearn_xc.one_vs_all.solver.newton_cg import STATUS_NAMES, BlockSolution
 
 #: Pruning is reported if it adds more than this share to the sum of all objectives. It was below
@@ -84,10 +83,10 @@ def warn_of_fit(estimator: Any, stacklevel: int) -> None:
             )
     total, increase = report["objective"][seen].sum(), report["pruning_increase"][seen].sum()
     if increase > _LARGE_INCREASE * total:
-        share = increase / total
-        text = (
-            f"{name}: prune={estimator.prune} raised the sum of all objectives by {share:.0%}: "
-            "weights were removed that predictions need. Lower it: weights are the smaller, the "
-            "larger X is."
+        warnings.warn(
+            f"{name}: prune={estimator.prune} raised the sum of all objectives by "
+            f"{increase / total:.0%}: weights were removed that predictions need. Lower it: "
+            "weights are the smaller, the larger X is.",
+            PruningWarning,
+            stacklevel=stacklevel,
         )
-        tell_pruning(PruningNote(text, float(share)), stacklevel)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc import OvALinearXC, OvALinearXCCV, StackingXC, ThresholdTuner, TopKCalibrator
+from sklearn_xc import OvALinearXC, OvALinearXCCV
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.exceptions import PruningWarning, UnseenLabelWarning
 from sklearn_xc.one_vs_all.losses import LOSSES
@@ -58,19 +58,3 @@ def test_cross_validation_warns_once_of_the_final_fit(data):
     with pytest.warns(PruningWarning, match="OvALinearXCCV: prune=0.5 raised") as caught:
         OvALinearXCCV(Cs=[0.3, 1], cv=2, prune=0.5).fit(*data)
     assert [w.filename for w in caught if w.category is PruningWarning] == [__file__]
-
-
-@pytest.mark.parametrize(
-    ("make", "n_fits"),
-    [
-        (lambda model: ThresholdTuner(model, cv=2), 3),
-        (lambda model: TopKCalibrator(model, cv=2), 3),
-        (lambda model: StackingXC([("ova", model)], cv=2), 3),
-    ],
-    ids=["tuner", "calibrator", "stack"],
-)
-def test_fits_inside_another_warn_once(make, n_fits, data):
-    _, caught = warnings_of(*data, make=lambda: make(OvALinearXC(prune=0.5)))
-    (warning,) = [w for w in caught if w.category is PruningWarning]
-    assert f"{n_fits} fits lost by pruning" in str(warning.message)
-    assert "prune=0.5 raised the sum of all objectives by" in str(warning.message)
