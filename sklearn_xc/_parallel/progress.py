@@ -13,7 +13,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn_xc._parallel.interrupt import is_unwanted
 from sklearn_xc._parallel.tasks import Model, Task
 
 
@@ -72,15 +71,7 @@ class Progress:
     def part(
         self, number: int | None = None, n_parts: int = 0, *, name: str = "", in_order: bool = True
     ) -> Task:
-        """Return the task of the next part, which has not begun, see ``Task.part``.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            In a worker of a cluster, if the task was cancelled.
-        """
-        if is_unwanted():
-            raise KeyboardInterrupt
+        """Return the task of the next part, which has not begun; see ``Task.part``."""
         return self.task.part(name or self._part, number, n_parts, in_order=in_order)
 
     def begin(self) -> Task:

@@ -1,39 +1,39 @@
-"""NUMA nodes, their memory, and threads that are pinned to them.
+"""NUMA nodes: as Linux lists them, and threads pinned to them with copies of the data.
 
-This machine may have one node. Others are folders as Linux has them; threads are pinned to real
-processors, and pages are where the kernel says they are.
+This machine may have one node: others are folders like those of Linux, and real processors.
 """
 
 import os
 import sys
 import threading
-from functools import partial
 
 import joblib
 import numpy as np
 import pytest
 
 from sklearn_xc import OvALinearXC
-from sklearn_xc._parallel import numa
-from sklearn_xc._parallel.engines import engine_at_work
-from sklearn_xc._parallel.engines.local import LocalEngine
-from sklearn_xc._parallel.engines.numa import NumaEngine
+from sklearn_xc._parallel import engines
+from sklearn_xc._parallel.engines import Engine, engine_at_work, numa
+from sklearn_xc._parallel.engines.numa import SYSFS, Node, NumaEngine, find_nodes
 from sklearn_xc._parallel.interrupt import StopFlag
-from sklearn_xc._parallel.numa import Node, nodes, nodes_of_pages, spread
 from sklearn_xc.datasets import make_xc_classification
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.UnseenLabelWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.UnseenLabelWarning"),
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists nodes and pins threads"),
+]
 MINE = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
-linux = pytest.mark.skipif(not numa.SYSFS.exists(), reason="Linux alone tells of nodes")
+#: Two nodes; on a machine with one processor both have it.
+TWO = [Node(0, (MINE[0],), 1 << 40), Node(1, (MINE[-1],), 1 << 40)]
 
 
-def make_sysfs(folder, cpus, online=None, free=1 << 20):
+def make_sysfs(folder, cpus, online, free=1 << 20):
     folder.mkdir()
-    (folder / "online").write_text((online or f"0-{len(cpus) - 1}") + "\n")
-    for number, of_node in cpus.items():
+    (folder / "online").write_text(online + "\n")
+    for number, listed in cpus.items():
         node = folder / f"node{number}"
         node.mkdir()
-        (node / "cpulist").write_text(of_node + "\n")
+        (node / "cpulist").write_text(listed + "\n")
         (node / "meminfo").write_text(
             f"Node {number} MemTotal:       9999999 kB\nNode {number} MemFree:        {free} kB\n"
             f"Node {number} FilePages:      500 kB\nNode {number} Shmem:          200 kB\n"
@@ -44,47 +44,20 @@ def make_sysfs(folder, cpus, online=None, free=1 << 20):
 @pytest.mark.parametrize(
     ("cpus", "online", "allowed", "expected"),
     [
-        (
-            {0: "0-3,8-11", 1: "4-7,12-15"},
-            None,
-            range(16),
-            [(0, (0, 1, 2, 3, 8, 9, 10, 11)), (1, (4, 5, 6, 7, 12, 13, 14, 15))],
-        ),
-        ({0: "0-3", 1: "4-7"}, None, [1, 2, 5], [(0, (1, 2)), (1, (5,))]),
-        ({0: "0-3", 1: "4-7"}, None, [1, 2], [(0, (1, 2))]),
+        ({0: "0-1,4-5", 1: "2-3"}, "0-1", range(6), [(0, (0, 1, 4, 5)), (1, (2, 3))]),
+        ({0: "0-3", 1: "4-7"}, "0-1", [1, 2], [(0, (1, 2))]),
         ({0: "0-1", 2: "2-3", 5: ""}, "0,2,5", range(4), [(0, (0, 1)), (2, (2, 3))]),
-        ({0: "0"}, "0", [0], [(0, (0,))]),
     ],
 )
-def test_nodes_are_read_as_linux_tells_of_them(tmp_path, cpus, online, allowed, expected):
-    found = nodes(make_sysfs(tmp_path / "node", cpus, online), allowed)
+def test_nodes_are_read_from_the_files_of_linux(tmp_path, cpus, online, allowed, expected):
+    found = find_nodes(make_sysfs(tmp_path / "node", cpus, online), allowed)
     assert [(node.number, node.cpus) for node in found] == expected
     assert all(node.free == 1024 * ((1 << 20) + 300) for node in found)
 
 
-@linux
+@pytest.mark.skipif(not SYSFS.exists(), reason="this machine lists no nodes")
 def test_the_nodes_of_this_machine():
-    found = nodes()
-    assert sorted(cpu for node in found for cpu in node.cpus) == MINE
-    assert all(node.free > 0 for node in found)
-
-
-@linux
-def test_where_pages_lie():
-    array = np.ones(1 << 20)
-    at = nodes_of_pages(array)
-    if (at < 0).all():
-        pytest.skip("this kernel does not say")
-    numbers = [node.number for node in nodes()]
-    assert set(at.tolist()) <= set(numbers)
-    assert len(at) >= array.nbytes // os.sysconf("SC_PAGESIZE")
-    assert spread([array], numbers)
-    assert set(nodes_of_pages(array).tolist()) <= set(numbers)
-    assert (array == 1).all()
-
-
-#: Two nodes; on a machine with one processor both have it.
-TWO = [Node(0, (MINE[0],), 1 << 40), Node(1, (MINE[-1],), 1 << 40)]
+    assert sorted(cpu for node in find_nodes() for cpu in node.cpus) == MINE
 
 
 class Shared:
@@ -92,110 +65,63 @@ class Shared:
         self.array, self.stop = np.arange(1000.0), StopFlag()
 
 
-class Meeting:
-    """Where tasks wait until some of each node are there: however the system runs threads."""
-
-    def __init__(self, n_nodes=2):
-        self.n_nodes, self.there, self.all_there = n_nodes, set(), threading.Event()
-
-    def wait(self):
-        self.there.add(threading.current_thread().name.split("_")[0])
-        if len(self.there) == self.n_nodes:
-            self.all_there.set()
-        assert self.all_there.wait(60)
+def observe(shared, number, both_nodes):
+    """Wait until threads of both nodes are here, and return what this one sees."""
+    both_nodes.wait(60)
+    name = threading.current_thread().name[:5]
+    return id(shared), id(shared.stop), shared.array.sum(), os.sched_getaffinity(0), name, number
 
 
-meeting = Meeting()
-
-
-@pytest.fixture(autouse=True)
-def new_meeting(monkeypatch):
-    monkeypatch.setattr(sys.modules[__name__], "meeting", Meeting())
-
-
-def look(shared, number=0):
-    meeting.wait()
-    affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
-    name = threading.current_thread().name
-    return id(shared), id(shared.stop), shared.array.sum(), affinity, name, number
-
-
-@linux
-def test_each_node_has_a_copy_and_threads_of_its_own():
-    shared, before = Shared(), os.sched_getaffinity(0)
-    with NumaEngine(TWO).sharing(shared, "bench") as place:
-        found = dict(place.run(look, ((i, (i,)) for i in range(40)), 2))
+def test_each_node_has_a_copy_and_threads_of_its_own(capsys):
+    shared, before, barrier = Shared(), os.sched_getaffinity(0), threading.Barrier(2)
+    with NumaEngine(TWO, is_verbose=True).sharing(shared, "SomeXC") as place:
+        found = dict(place.run(observe, ((i, (i, barrier)) for i in range(2)), 2))
+    assert "[SomeXC] each of 2 NUMA nodes has a copy of 7.8 KiB" in capsys.readouterr().out
     assert os.sched_getaffinity(0) == before
-    assert [found[i][5] for i in range(40)] == list(range(40))
-    by_node = {name[:5]: (copy, affinity) for copy, _, _, affinity, name, _ in found.values()}
-    assert by_node.keys() == {"node0", "node1"}
-    assert by_node["node0"][1] == set(TWO[0].cpus)
-    assert by_node["node1"][1] == set(TWO[1].cpus)
-    assert len({copy for copy, _ in by_node.values()} | {id(shared)}) == 3
+    assert [found[i][5] for i in range(2)] == [0, 1]
+    seen = {name: (copy, affinity) for copy, _, _, affinity, name, _ in found.values()}
+    assert {name: affinity for name, (_, affinity) in seen.items()} == {
+        "node0": {MINE[0]},
+        "node1": {MINE[-1]},
+    }
+    assert len({copy for copy, _ in seen.values()} | {id(shared)}) == 3
     assert {stop for _, stop, *_ in found.values()} == {id(shared.stop)}, "one flag stops all"
     assert {total for _, _, total, *_ in found.values()} == {shared.array.sum()}
 
 
-@pytest.mark.parametrize(
-    ("engine", "says"),
-    [
-        (NumaEngine(TWO, is_verbose=True), "each of 2 NUMA nodes has a copy of 7.8 KiB"),
-        (NumaEngine(TWO, may_copy=False, is_verbose=True), "7.8 KiB that all read"),
-        (NumaEngine([TWO[0], Node(1, TWO[1].cpus, 100)], is_verbose=True), "7.8 KiB that all read"),
-    ],
-)
-def test_where_it_lies_is_told(engine, says, capsys):
-    shared = Shared()
-    with engine.sharing(shared, "SomeXC") as place:
-        found = dict(place.run(look, ((i, ()) for i in range(8)), 2))
-    assert f"[SomeXC] {says}" in capsys.readouterr().out
-    is_copied = "copy" in says
-    assert (id(shared) in {copy for copy, *_ in found.values()}) == (not is_copied)
+def test_nothing_is_copied_or_pinned_where_a_node_has_no_room():
+    shared, barrier = Shared(), threading.Barrier(1)
+    with NumaEngine([TWO[0], Node(1, TWO[1].cpus, 100)]).sharing(shared, "SomeXC") as place:
+        ((_, found),) = place.run(observe, [(0, (0, barrier))], 2)
+    assert found[0] == id(shared)
+    assert found[3] == set(MINE)
 
 
-def test_maps_of_files_are_not_copied(tmp_path, capsys):
-    np.save(tmp_path / "x.npy", np.ones(1 << 16))
-    shared = Shared()
-    shared.array = np.load(tmp_path / "x.npy", mmap_mode="r")[:100]
-    with NumaEngine(TWO, is_verbose=True).sharing(shared, "bench"):
-        pass
-    assert "that all read" in capsys.readouterr().out
+@pytest.fixture
+def two_nodes(monkeypatch, tmp_path):
+    folder = make_sysfs(tmp_path / "node", {0: str(MINE[0]), 1: str(MINE[-1])}, "0-1", 1 << 30)
+    monkeypatch.setattr(engines, "_NODES", folder)
+    monkeypatch.setattr(numa, "find_nodes", lambda: find_nodes(folder))
 
 
-def test_a_single_thread_is_pinned_nowhere(monkeypatch, tmp_path):
-    folder = make_sysfs(tmp_path / "node", {0: str(MINE[0]), 1: str(MINE[-1])})
-    monkeypatch.setattr(numa, "nodes", lambda: nodes(folder))
-    assert isinstance(engine_at_work("auto"), LocalEngine)
-    assert isinstance(engine_at_work("auto", 1), LocalEngine)
-    assert isinstance(engine_at_work("auto", 2), NumaEngine)
-    assert isinstance(engine_at_work(False, 2), LocalEngine)
+def test_several_threads_of_joblib_are_pinned_if_wanted(two_nodes):
+    assert type(engine_at_work("auto", 2)) is NumaEngine
+    for arguments in (("auto",), ("auto", 1), (False, 2)):
+        assert type(engine_at_work(*arguments)) is Engine
+    assert type(engine_at_work("auto", 2, may_copy=False)) is Engine
     with joblib.parallel_config("loky"):
-        assert isinstance(engine_at_work("auto", 2), LocalEngine)
+        assert type(engine_at_work("auto", 2)) is Engine
 
 
-X, Y = make_xc_classification(
-    n_samples=1500, n_features=800, n_labels=300, random_state=0, return_X_y=True
-)
-
-
-def bytes_of(model):
-    coef = model.coef_
-    return coef.data.tobytes(), coef.indices.tobytes(), model.intercept_.tobytes()
-
-
-@pytest.mark.parametrize(
-    ("make", "copies"), [(OvALinearXC, True), (partial(OvALinearXC, init="ovap++"), False)]
-)
-def test_the_model_is_the_same(monkeypatch, tmp_path, make, copies, capsys):
-    expected = bytes_of(make(numa=False, n_jobs=2).fit(X, Y))
-    cpus = {0: str(MINE[0]), 1: str(MINE[-1])}
-    folder = make_sysfs(tmp_path / "node", cpus, free=1 << 30 if copies else 1)
-    monkeypatch.setattr(numa, "nodes", lambda: nodes(folder))
-    model = make(n_jobs=2, verbose=1).fit(X, Y)
-    assert bytes_of(model) == expected
-    said = "has a copy" if copies else "that all read"
-    assert said in capsys.readouterr().out
-    make(n_jobs=2, verbose=1, numa=False).fit(X, Y)
-    assert said not in capsys.readouterr().out
-    make(n_jobs=2, verbose=1, max_memory="500MB").fit(X, Y)
-    assert "has a copy" not in capsys.readouterr().out
+def test_the_model_is_the_same(two_nodes, capsys):
+    X, Y = make_xc_classification(
+        n_samples=1500, n_features=800, n_labels=300, random_state=0, return_X_y=True
+    )
+    for init in ("msi", "ovap++"):
+        plain = OvALinearXC(init=init, numa=False, n_jobs=2).fit(X, Y)
+        assert not capsys.readouterr().out
+        pinned = OvALinearXC(init=init, n_jobs=2, verbose=1).fit(X, Y)
+        assert "has a copy" in capsys.readouterr().out
+        assert plain.coef_.data.tobytes() == pinned.coef_.data.tobytes()
+        assert plain.coef_.indices.tobytes() == pinned.coef_.indices.tobytes()
+        assert plain.intercept_.tobytes() == pinned.intercept_.tobytes()

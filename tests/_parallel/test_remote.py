@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sklearn_xc._parallel.engines.remote import Outcome, _keep_warnings, in_window, work_on
-from sklearn_xc._parallel.interrupt import StopFlag, heard_of
+from sklearn_xc._parallel.engines.remote import Outcome, _record_warnings, in_window, work_on
 
 
 def warn_and_answer(shared, number, barrier=None):
@@ -17,9 +16,9 @@ def warn_and_answer(shared, number, barrier=None):
     return number
 
 
-def test_each_thread_hears_its_own_warnings_each_time_anew():
+def test_each_thread_records_its_own_warnings_each_time():
     with warnings.catch_warnings():  # workers keep their warnings from then on
-        _keep_warnings.cache_clear()
+        _record_warnings.cache_clear()
         for _ in range(3):
             barrier = threading.Barrier(4)
             with ThreadPoolExecutor(4) as pool:
@@ -30,7 +29,7 @@ def test_each_thread_hears_its_own_warnings_each_time_anew():
             assert done == [Outcome(i, [(f"task {i}", UserWarning)]) for i in range(4)]
         with pytest.raises(ZeroDivisionError):
             work_on(lambda shared: 1 / 0, None, ())
-    _keep_warnings.cache_clear()
+    _record_warnings.cache_clear()
 
 
 @pytest.mark.parametrize("n_workers", [1, 3, 50])
@@ -53,25 +52,16 @@ def test_tasks_are_made_as_they_are_needed(n_workers):
     assert found == {number: -number for number in range(20)}
 
 
-def test_warnings_are_told_once_for_each_text():
+def test_warnings_are_given_once_for_each_text():
     waiting = [(n, ()) for n in range(4)]
-    said = [("even", UserWarning)], [("odd", RuntimeWarning)]
+    given = [("even", UserWarning)], [("odd", RuntimeWarning)]
 
     def next_done():
         number, _ = waiting.pop()
-        return Outcome(number, said[number % 2]), number
+        return Outcome(number, given[number % 2]), number
 
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         list(in_window(waiting[:], 4, lambda task: None, next_done))
-    told = sorted((str(one.message), one.category) for one in heard)
-    assert told == [said[0][0], said[1][0]]
-
-
-def test_a_flag_is_set_where_nobody_waits_for_the_work():
-    flag, is_unwanted = StopFlag(), False
-    with heard_of(lambda: is_unwanted):
-        assert not flag.is_set()
-        is_unwanted = True
-        assert flag.is_set()
-    assert not flag.is_set()
+    seen = sorted((str(one.message), one.category) for one in caught)
+    assert seen == [given[0][0], given[1][0]]

@@ -10,7 +10,7 @@ from joblib import register_parallel_backend
 from joblib.parallel import ThreadingBackend, parallel_config
 
 from sklearn_xc._parallel import engines
-from sklearn_xc._parallel.engines.protocol import Workers
+from sklearn_xc._parallel.engines import Workers
 from sklearn_xc._parallel.engines.remote import in_window, work_on
 
 #: How often an object was sent to be shared, and how many tasks.

@@ -11,7 +11,6 @@ from registry import ENTRIES, VARIANTS, of_variant
 from small_data import awkward
 
 from sklearn_xc import OvALinearXC
-from sklearn_xc._parallel.interrupt import heard_of
 from sklearn_xc._state.checkpoints import Checkpoints
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.model_selection import cross_val_topk
@@ -76,22 +75,6 @@ def test_a_fit_goes_on_elsewhere_and_here(pair, tmp_path, monkeypatch):
     assert_same_model(of_variant(*pair, checkpoint_dir=folder).fit(X, Y), expected)
     with joblib.parallel_config("pickled"):
         assert_same_model(of_variant(*pair, checkpoint_dir=folder).fit(X, Y), expected)
-
-
-@pytest.mark.parametrize("name", ENTRIES)
-def test_a_fit_ends_where_nobody_waits_for_it(name):
-    """In a worker, after an interrupt: with the next epoch, fold or block."""
-    asked = []
-
-    def ask():
-        asked.append(None)
-        return len(asked) > 2
-
-    model = ENTRIES[name].make()
-    with heard_of(ask), pytest.raises(KeyboardInterrupt):
-        model.fit(X, Y)
-    assert len(asked) < 10
-    assert not hasattr(model, "classes_")
 
 
 def test_folds_are_answered_alike():

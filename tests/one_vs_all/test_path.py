@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc import OvALinearXC
-from sklearn_xc._parallel.engines.local import LocalEngine
+from sklearn_xc._parallel.engines import Engine
 from sklearn_xc.one_vs_all import path
 from sklearn_xc.one_vs_all.losses import LOSSES
 from sklearn_xc.one_vs_all.starts import MeanSeparating
@@ -21,7 +21,7 @@ def follow(make_problem, xy):
     def follow(Cs=CS, *, max_memory=None, init=None, XY=xy, **parameters):
         return solve_all(
             make_problem(*XY, **parameters), init or MeanSeparating(), Cs=Cs, n_jobs=1,
-            max_memory=max_memory, engine=LocalEngine(),
+            max_memory=max_memory, engine=Engine(),
         )  # fmt: skip
 
     return follow

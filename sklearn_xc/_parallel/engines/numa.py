@@ -1,9 +1,7 @@
-"""Threads pinned to NUMA nodes, each node with a copy of the shared object in its own memory.
+"""Threads pinned to the NUMA nodes of a machine, each with a copy of the data in its own memory.
 
-As of [1]_, section 5: one-vs-all reads X at random, and memory of another node is slower. Tasks are
-taken from one list, so a node that ends first helps the others. A copy is made by a thread of the
-node, in whose memory it then lies; where copies would take too much, the pages of the one object
-are spread over all nodes.
+Linux lists nodes in sysfs; elsewhere there is one. Pages lie on the node of the thread that first
+writes them, so that a thread of each node makes its copy.
 
 References
 ----------
@@ -12,114 +10,131 @@ References
 """
 
 import copy
+import os
 import queue
+import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from sklearn_xc._parallel.engines.protocol import Numbered, Work, Workers
+from sklearn_xc._parallel.engines.local import Engine, Numbered, Work
 from sklearn_xc._parallel.memory import available_bytes, format_bytes
-from sklearn_xc._parallel.numa import Node, pin, spread
 from sklearn_xc._parallel.progress import say
-from sklearn_xc._parallel.shared_memory import arrays_in, holds_files
-from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._parallel.shared_memory import array_bytes
 
-#: A node has a copy if it takes at most so much of what is free there, and all do of what is left.
+#: Where Linux describes nodes.
+SYSFS = Path("/sys/devices/system/node")
+#: A copy may take this share of a node's free memory, and all copies of the machine's.
 _SHARE_OF_FREE = 0.25
 
 
-class NumaEngine:
-    """Threads of several nodes.
+@dataclass(frozen=True)
+class Node:
+    """A node: its number, the processors that this process may use, and bytes of free memory."""
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        Two at least.
-    may_copy : bool, default=True
-        Whether each may have a copy of what is shared, if there is room for it.
-    is_verbose : bool, default=False
-        Whether to print where what is shared lies.
-    """
+    number: int
+    cpus: tuple[int, ...]
+    free: int
 
-    is_cluster = False
 
-    def __init__(
-        self, nodes: Sequence[Node], *, may_copy: bool = True, is_verbose: bool = False
-    ) -> None:
-        self._nodes, self._may_copy, self._is_verbose = nodes, may_copy, is_verbose
+def find_nodes(root: Path = SYSFS, allowed: Collection[int] | None = None) -> list[Node]:
+    """Return the nodes with processors in `allowed` (None for this process); [] if unknown."""
+    if allowed is None:
+        allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    found = []
+    try:
+        for number in _numbers_in((root / "online").read_text()):
+            folder = root / f"node{number}"
+            cpus = sorted(set(_numbers_in((folder / "cpulist").read_text())) & set(allowed))
+            if cpus:  # else the node has only memory
+                found.append(Node(number, tuple(cpus), _free_bytes(folder / "meminfo")))
+    except (OSError, ValueError):
+        return []
+    return found
 
-    def count(self, n_jobs: Any) -> Workers:
-        """Return the number of threads."""
-        return Workers(count_threads(n_jobs))
+
+def _numbers_in(text: str) -> list[int]:
+    """Return the numbers in a list such as "0-3,8"."""
+    found: list[int] = []
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.partition("-")
+        found.extend(range(int(first), int(last or first) + 1))
+    return found
+
+
+def _free_bytes(path: Path) -> int:
+    """Return the free memory of a node, page cache included."""
+    found = dict(re.findall(r"(MemFree|FilePages|Shmem):\s+(\d+) kB", path.read_text()))
+    free, cache, shared = (int(found.get(key, 0)) for key in ("MemFree", "FilePages", "Shmem"))
+    return 1024 * (free + max(0, cache - shared))
+
+
+class NumaEngine(Engine):
+    """Threads of at least two nodes; without room for copies, threads that are not pinned."""
+
+    def __init__(self, nodes: Sequence[Node], *, is_verbose: bool = False) -> None:
+        self._nodes, self._is_verbose = nodes, is_verbose
 
     @contextmanager
-    def sharing(self, shared: Any, who: str) -> Iterator["_NumaPlace"]:
-        """Give each node a copy, or spread the one that there is."""
+    def sharing(self, shared: Any, who: str) -> Iterator[Engine]:
+        """Copy an object to each node."""
+        self._shared, self._copies = shared, []
+        size = array_bytes(shared, mapped=True)
         with ExitStack() as stack:
-            pools = [
-                stack.enter_context(
-                    ThreadPoolExecutor(len(node.cpus), f"node{node.number}", pin, (node.cpus,))
-                )
-                for node in self._nodes
-            ]
-            copies = self._placed(shared, pools, who)
-            yield _NumaPlace(pools, copies)
-
-    def _placed(self, shared: Any, pools: list[ThreadPoolExecutor], who: str) -> list[Any]:
-        """Return what the threads of each node read."""
-        arrays = arrays_in(shared)
-        size = sum(array.nbytes for array in arrays)
-        if self._may_copy and not holds_files(shared) and self._has_room(size):
-            copies = [pool.submit(copy.deepcopy, shared) for pool in pools]  # first touched there
-            with suppress(TypeError):  # of an initialiser with a lock, say
-                found = [of_node.result() for of_node in copies]
-                text = f"each of {len(pools)} NUMA nodes has a copy of {format_bytes(size)}"
-                self._say(who, text)
-                return found
-        done = spread(arrays, [node.number for node in self._nodes])
-        how = "is spread over" if done else "stays where it is: it could not be spread over"
-        self._say(who, f"{format_bytes(size)} that all read {how} {len(pools)} NUMA nodes")
-        return [shared] * len(pools)
+            if self._has_room(size):
+                self._pools = [
+                    stack.enter_context(
+                        ThreadPoolExecutor(len(node.cpus), f"node{node.number}", _pin, (node.cpus,))
+                    )
+                    for node in self._nodes
+                ]
+                copies = [pool.submit(copy.deepcopy, shared) for pool in self._pools]
+                with suppress(TypeError):  # an initialiser with a lock, say
+                    self._copies = [one.result() for one in copies]
+            if self._copies and self._is_verbose:
+                nodes = f"each of {len(self._nodes)} NUMA nodes"
+                say(who, f"{nodes} has a copy of {format_bytes(size)}")
+            yield self
 
     def _has_room(self, size: int) -> bool:
-        """Return whether each node has room for so many bytes, and so has the container."""
-        left = available_bytes()
+        free = available_bytes()
         return all(size <= _SHARE_OF_FREE * node.free for node in self._nodes) and (
-            left is None or size * len(self._nodes) <= _SHARE_OF_FREE * left
+            free is None or size * len(self._nodes) <= _SHARE_OF_FREE * free
         )
 
-    def _say(self, who: str, text: str) -> None:
-        if self._is_verbose:
-            say(who, text)
-
-
-class _NumaPlace:
-    def __init__(self, pools: list[ThreadPoolExecutor], copies: list[Any]) -> None:
-        self._pools, self._copies = pools, copies
-
     def run(self, work: Work, tasks: Iterable[Numbered], n_workers: int) -> Iterator[Any]:
-        """Work on tasks in threads of all nodes, as many of each as there are processors."""
+        """See `Engine`; each node has at most as many threads as processors."""
+        if not self._copies:
+            return super().run(work, tasks, n_workers)
+        return self._run_pinned(work, tasks, n_workers)
+
+    def _run_pinned(self, work: Work, tasks: Iterable[Numbered], n_workers: int) -> Iterator[Any]:
         rest, lock, done = iter(tasks), threading.Lock(), queue.SimpleQueue[Any]()
         is_over = threading.Event()
-        places = self._places(n_workers)
 
-        def work_at(place: int) -> None:
+        def work_on_node(node: int) -> None:
             try:
                 while not is_over.is_set():
                     with lock:
                         task = next(rest, None)
-                        if task is None:
-                            break
+                    if task is None:
+                        break
                     number, arguments = task
-                    done.put((number, work(self._copies[place], *arguments), None))
+                    done.put((number, work(self._copies[node], *arguments), None))
             except BaseException as error:
                 done.put((None, None, error))
             done.put(None)
 
-        futures = [self._pools[place].submit(work_at, place) for place in places]
-        n_open = len(futures)
+        # One thread of each node in turn, as long as it has processors.
+        turns = max(len(node.cpus) for node in self._nodes)
+        order = [
+            i for turn in range(turns) for i, one in enumerate(self._nodes) if turn < len(one.cpus)
+        ]
+        n_open = len([self._pools[node].submit(work_on_node, node) for node in order[:n_workers]])
         try:
             while n_open:
                 found = done.get()
@@ -133,13 +148,8 @@ class _NumaPlace:
         finally:
             is_over.set()
 
-    def _places(self, n_workers: int) -> list[int]:
-        """Return the node of each worker: one of each in turn, as long as it has processors."""
-        left = [pool._max_workers for pool in self._pools]
-        places: list[int] = []
-        while len(places) < n_workers and any(left):
-            for at, n in enumerate(left):
-                if n and len(places) < n_workers:
-                    left[at] -= 1
-                    places.append(at)
-        return places
+
+def _pin(cpus: Iterable[int]) -> None:
+    """Keep this thread on some processors, unless a container forbids it."""
+    with suppress(OSError, AttributeError):
+        os.sched_setaffinity(0, cpus)

@@ -1,4 +1,4 @@
-"""Shared by the engines of clusters: hand out tasks, work on them, bring warnings back."""
+"""Shared by the engines of clusters: hand out tasks, run them, bring warnings back."""
 
 import functools
 import itertools
@@ -8,25 +8,18 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from sklearn_xc._parallel.engines.protocol import Numbered, Work
+from sklearn_xc._parallel.engines.local import Numbered, Work
 from sklearn_xc._parallel.row_ranges import one_blas_thread
 
-#: Names this process among all of a cluster.
+#: Identifies this process among all of a cluster.
 PROCESS = uuid.uuid4().hex
-#: Tasks under way for each worker: the next is there when one has ended.
+#: Submitted tasks for each worker: the next is there when one has ended.
 _DEPTH = 2
 _of_thread = threading.local()
 
 
 class Outcome(NamedTuple):
-    """Result of a task.
-
-    Attributes
-    ----------
-    result : object
-    warnings : list of (str, type)
-        Texts and categories.
-    """
+    """Result of a task, and the texts and categories of its warnings."""
 
     result: Any
     warnings: list[tuple[str, type[Warning]]]
@@ -38,18 +31,10 @@ def in_window(
     submit: Callable[[Numbered], Any],
     next_done: Callable[[], tuple[Outcome, int]],
 ) -> Iterator[tuple[int, Any]]:
-    """Submit tasks, no more than are soon worked on, and yield number and result of each.
+    """Yield the number and the result of each task, with two tasks for each worker under way.
 
-    Warnings are given here, once for each text.
-
-    Parameters
-    ----------
-    tasks : iterable
-    n_workers : int
-    submit : callable
-        Takes a task.
-    next_done : callable
-        Waits for one that has ended; returns its outcome and number.
+    ``submit(task)`` begins a task; ``next_done()`` waits for one and returns its outcome and
+    number. Warnings are given here, once for each text.
     """
     rest, n_open = iter(tasks), 0
     shown = set[tuple[str, type[Warning]]]()
@@ -70,28 +55,27 @@ def in_window(
 
 
 def work_on(work: Work, shared: Any, arguments: tuple[Any, ...]) -> Outcome:
-    """Work on a task, in a worker."""
-    _keep_warnings()
-    heard: list[tuple[str, type[Warning]]] = []
-    _of_thread.warnings = heard
+    """Run a task in a worker, and record its warnings."""
+    _record_warnings()
+    _of_thread.warnings = recorded = list[tuple[str, type[Warning]]]()
     try:
         with one_blas_thread():
-            return Outcome(work(shared, *arguments), heard)
+            return Outcome(work(shared, *arguments), recorded)
     finally:
         del _of_thread.warnings
 
 
 @functools.cache
-def _keep_warnings() -> None:
-    """Have threads that work on a task keep their warnings; other threads show theirs."""
+def _record_warnings() -> None:
+    """Have threads that run a task record their warnings; other threads show theirs."""
     show = warnings.showwarning
 
-    def keep(message: Any, category: type[Warning], *args: Any, **kwargs: Any) -> None:
-        heard = getattr(_of_thread, "warnings", None)
-        if heard is None:
+    def record(message: Any, category: type[Warning], *args: Any, **kwargs: Any) -> None:
+        recorded = getattr(_of_thread, "warnings", None)
+        if recorded is None:
             show(message, category, *args, **kwargs)
         else:
-            heard.append((str(message), category))
+            recorded.append((str(message), category))
 
-    warnings.showwarning = keep  # type: ignore[assignment]
+    warnings.showwarning = record  # type: ignore[assignment]
     warnings.simplefilter("always", UserWarning)  # not only in the first task
