@@ -33,8 +33,9 @@ _SHARE, _ENOUGH, _MOST, _LEAST = 0.1, 1000, 2000, 50
 _MOST_TRIED = 100_000
 #: Held-out instances are ranked by nDCG at 5.
 _K = 5
-#: Another rate must be better by this many standard errors of the difference.
-_ERRORS = 2.0
+#: Another rate must be better by this many standard errors of the difference; its trial ends early
+#: if it is worse by _FAR of them.
+_ERRORS, _FAR = 2.0, 3.0
 #: Training ends when no score of the last _PATIENCE epochs is better by this factor.
 _WORTH, _PATIENCE = 0.01, 2
 
@@ -62,7 +63,10 @@ def choose_rate_and_epochs(
     def run(position: int, best: Trial | None) -> Trial:
         rate, task = RATES[position], progress.begin()
         trial = Trial(config, training.part(np.sort(kept[:_MOST_TRIED])), held, rate)
-        trial.run(min(_EPOCHS, max_iter))
+        for _ in range(min(_EPOCHS, max_iter)):
+            trial.run_epoch()
+            if trial.has_diverged or (best is not None and best.was_far_ahead_of(trial)):
+                break
         progress.end(task, f"learning rate {rate:g}: held-out nDCG@{_K} {trial.scores[-1]:.4f}")
         return trial
 
@@ -74,7 +78,7 @@ def choose_rate_and_epochs(
     if len(kept) > _MOST_TRIED:
         best = Trial(config, training.part(np.sort(kept)), held, best.rate)
     while len(best.gains) < max_iter and not best.is_over():
-        best.run(1)
+        best.run_epoch()
     scores = best.scores
     n_epochs = len(scores) - int(np.argmax(scores[::-1]))
     progress.end(task, f"best after {n_epochs} epochs, of {len(scores)} run")
@@ -110,16 +114,14 @@ class Trial:
         self._is_seen[part.labels_of(part.rows)[1]] = True
         self.gains: list[np.ndarray] = []
 
-    def run(self, n_epochs: int) -> None:
-        """Train for some epochs."""
-        for _ in range(n_epochs):
-            try:
-                self._trainer.epoch()
-                self.gains.append(ranking_gains(self._best_labels(), *self._own))
-            except NotFiniteError:
-                self.has_diverged = True
-                self.gains.append(np.full(len(self._held.rows), -1.0))
-                return
+    def run_epoch(self) -> None:
+        """Train for an epoch, and rank the held-out instances."""
+        try:
+            self._trainer.epoch()
+            self.gains.append(ranking_gains(self._best_labels(), *self._own))
+        except NotFiniteError:
+            self.has_diverged = True
+            self.gains.append(np.full(len(self._held.rows), -1.0))
 
     @property
     def scores(self) -> np.ndarray:
@@ -127,11 +129,19 @@ class Trial:
         return np.array([np.average(gains, weights=self._held.weight) for gains in self.gains])
 
     def is_ahead_of(self, other: "Trial") -> bool:
-        """Return whether the last score is better than that of another trial, significantly."""
+        """Return whether the last score is significantly better than that of another trial."""
+        return self._is_better(self.gains[-1], other.gains[-1], _ERRORS)
+
+    def was_far_ahead_of(self, other: "Trial") -> bool:
+        """Return whether the score was far better after as many epochs as the other has run."""
+        n = len(other.gains)
+        return n <= len(self.gains) and self._is_better(self.gains[n - 1], other.gains[-1], _FAR)
+
+    def _is_better(self, gains: np.ndarray, others: np.ndarray, n_errors: float) -> bool:
         weight = self._held.weight / self._held.weight.sum()
-        difference = self.gains[-1] - other.gains[-1]
+        difference = gains - others
         mean = float(weight @ difference)
-        return mean > _ERRORS * np.sqrt(weight**2 @ (difference - mean) ** 2)
+        return mean > n_errors * np.sqrt(weight**2 @ (difference - mean) ** 2)
 
     def is_over(self) -> bool:
         """Return whether the last epochs were hardly better than all before."""

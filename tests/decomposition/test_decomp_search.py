@@ -102,6 +102,20 @@ class TestChoice:
         model = make(embedding_dim=None, gradient="exact").fit(*data)
         assert model.learning_rate_ == 0.3
 
+    def test_a_hopeless_trial_ends_after_an_epoch(self, data, monkeypatch):
+        """0.01 is far behind the first rate, 1, after one of two epochs."""
+        trials, init = [], search.Trial.__init__
+
+        def recorded(self, *args):
+            trials.append(self)
+            init(self, *args)
+
+        monkeypatch.setattr(search.Trial, "__init__", recorded)
+        monkeypatch.setattr(search, "RATES", (0.01, 1.0))
+        model = make().fit(*data)
+        assert model.learning_rate_ == 1.0
+        assert [len(trial.gains) for trial in trials] == [len(model.validation_scores_), 1]
+
     def test_training_stops_where_labels_are_noise(self, data):
         X, Y = data
         shuffled = Y[np.random.default_rng(0).permutation(400)]
