@@ -66,7 +66,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ratio", type=float, default=0.5, help="1: the farthest siblings (0.5)")
     parser.add_argument("--size", choices=tuple(SIZES), default="all", help="of multilabel (all)")
     parser.add_argument("--rates", nargs="+", type=float, help="(for each method its own)")
-    parser.add_argument("--alphas", nargs="+", type=float, default=(0.0,), help="ridges (0)")
     parser.add_argument("--dropout", type=float, default=0.0, help="of multilabel (0)")
     parser.add_argument("--budget", type=float, default=60.0, help="CPU seconds of a fit (60)")
     parser.add_argument("--epochs", type=int, default=32, help="of a fit at most (32)")
@@ -124,14 +123,13 @@ def _progress(
         own = _RATES[part]
         curves = []
         for rate in options.rates or [own.get(key, own["margin"])]:
-            for alpha in options.alphas:
-                parameters = parameters_of(key, part, n_labels, rate) | {"alpha": alpha}
-                if part == "multilabel":
-                    parameters |= {"embedding_dim": 100, "dropout": options.dropout}
-                model = DecompMIPSClassifier(**parameters, n_jobs=1, random_state=0)
-                known = {"set": name, "method": METHODS[key], "rate": rate, "alpha": alpha}
-                curve = _follow(model, X, y, evaluated, options)
-                curves += [[known | point for point in curve]] if curve else []
+            parameters = parameters_of(key, part, n_labels, rate)
+            if part == "multilabel":
+                parameters |= {"embedding_dim": 100, "dropout": options.dropout}
+            model = DecompMIPSClassifier(**parameters, n_jobs=1, random_state=0)
+            known = {"set": name, "method": METHODS[key], "rate": rate}
+            curve = _follow(model, X, y, evaluated, options)
+            curves += [[known | point for point in curve]] if curve else []
         rows += max(curves, key=lambda curve: curve[-1]["held-out P@1"], default=[])
         print(f"{name}, {METHODS[key]}: measured", flush=True)
     margin = [row["us an instance"] for row in rows if row["method"] == METHODS["margin"]]

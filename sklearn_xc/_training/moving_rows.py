@@ -5,11 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc._training.kernels.proxy_moves import move_proxies, write_squares
-from sklearn_xc._training.kernels.row_moves import add_rows, group_entries, move_rows
-
-#: The scale is multiplied into the values when it has fallen below this: steps divide by it.
-_LEAST_SCALE = 1e-3
+from sklearn_xc._training.kernels.row_moves import (
+    add_rows,
+    group_entries,
+    move_proxies,
+    move_rows,
+    write_squares,
+)
 
 
 class Entries(NamedTuple):
@@ -49,7 +51,7 @@ def with_intercepts(vectors: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
 
 
 class MovingRows:
-    """The matrix ``scale * values``: some rows take a step at a time, all may shrink.
+    """A matrix of which some rows take a step at a time.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ class MovingRows:
         Changed in place.
     intercept_rate : float or None
         If not None, the last column is an intercept. It takes steps at this fraction of the rate
-        of the other columns, and neither shrinks nor is scaled.
+        of the other columns.
 
     Attributes
     ----------
@@ -66,37 +68,21 @@ class MovingRows:
     """
 
     def __init__(self, values: np.ndarray, intercept_rate: float | None = None) -> None:
-        self.values, self.scale, self._intercept_rate = values, 1.0, intercept_rate
+        self.values, self._intercept_rate = values, intercept_rate
         self.vectors = values if intercept_rate is None else values[:, :-1]
         self._slots = np.full(len(values), -1, np.int32)
 
-    def scaled(self, V: np.ndarray) -> np.ndarray:
-        """Return queries whose inner products with the values are the scores of the rows.
-
-        They are V times the scale, with a 1 appended for an intercept.
-        """
-        if self._intercept_rate is not None:
-            return with_intercepts(V * V.dtype.type(self.scale), np.ones(len(V), V.dtype))
-        return V if self.scale == 1.0 else V * V.dtype.type(self.scale)
-
-    def shrink(self, by: float) -> None:
-        """Divide all rows by ``1 + by``."""
-        self.scale /= 1.0 + by
-        if self.scale < _LEAST_SCALE:
-            self.apply_scale()
-
-    def apply_scale(self) -> None:
-        """Multiply the scale into the values."""
-        if self.scale != 1.0:
-            self.vectors *= self.values.dtype.type(self.scale)
-            self.scale = 1.0
+    def queries(self, V: np.ndarray) -> np.ndarray:
+        """Return V with a 1 appended for an intercept: inner products with `values` are scores."""
+        if self._intercept_rate is None:
+            return V
+        return with_intercepts(V, np.ones(len(V), V.dtype))
 
     def sums(self, entries: Entries) -> np.ndarray:
         """Return ``sum_k entries_ik row_k`` for each row i of the entries, without intercepts."""
         out = np.empty((len(entries.starts), self.values.shape[1]), self.values.dtype)
         add_rows(read_only(self.values), *(read_only(part) for part in entries), out)
-        out = out[:, : self.vectors.shape[1]]
-        return out * out.dtype.type(self.scale) if self.scale != 1.0 else np.ascontiguousarray(out)
+        return np.ascontiguousarray(out[:, : self.vectors.shape[1]])
 
     def step(self, entries: Entries, V: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
         """Take a step along the gradients ``sum_i entries_ik V_i`` of rows k.
@@ -135,7 +121,7 @@ class MovingRows:
     ) -> None:
         """Take the step of ``step``, given the entries grouped by row."""
         number = self.values.dtype.type
-        rates = number(rate / self.scale), number(rate * (self._intercept_rate or 0.0))
+        rates = number(rate), number(rate * (self._intercept_rate or 0.0))
         move_rows(self.values, *groups, values, V, *rates, lengths)
 
 
@@ -167,18 +153,6 @@ class MovingProxies(MovingRows):
         squares = np.einsum("kj,kj->k", vectors, vectors, dtype=np.float64)
         return (-0.25 * squares).astype(vectors.dtype)
 
-    def scaled(self, V: np.ndarray) -> np.ndarray:
-        """Return queries whose inner products with the values are ``||v||^2 - ||v - y||^2``."""
-        queries = super().scaled(V)
-        queries[:, -1] = self.scale**2
-        return queries
-
-    def apply_scale(self) -> None:
-        """Multiply the scale into the proxies."""
-        if self.scale != 1.0:
-            super().apply_scale()
-            write_squares(self.values)
-
     def _move(
         self,
         groups: tuple[np.ndarray, ...],
@@ -187,5 +161,4 @@ class MovingProxies(MovingRows):
         rate: float,
         lengths: np.ndarray,
     ) -> None:
-        number = self.values.dtype.type
-        move_proxies(self.values, *groups, values, V, number(rate), number(self.scale), lengths)
+        move_proxies(self.values, *groups, values, V, self.values.dtype.type(rate), lengths)

@@ -31,7 +31,7 @@ class TrainingConfig:
         Initial feature vectors.
     feature_names : ndarray of str of shape (n_features,) or None
     metric : {"inner_product", "euclidean", "mahalanobis"}
-    dropout, alpha : float
+    dropout : float
     batch_size, n_workers, seed : int
     """
 
@@ -46,7 +46,6 @@ class TrainingConfig:
     feature_names: np.ndarray | None
     metric: str
     dropout: float
-    alpha: float
     batch_size: int
     n_workers: int
     seed: int

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc._training.kernels.averages import blend
+from sklearn_xc._training.kernels.row_moves import blend
 from sklearn_xc._training.moving_rows import MovingRows
 
 #: Averages are updated this many times while as many instances are visited as there are rows.
@@ -60,8 +60,7 @@ class WeightAverages:
             return
         weight = 1.0 - (self._updated / visits) ** _POWER
         for moving, mean in zip(self._moving, self.means, strict=True):
-            number = mean.dtype.type
-            blend(mean, read_only(moving.values), number(moving.scale), number(weight))
+            blend(mean, read_only(moving.values), mean.dtype.type(weight))
         last = self._moving[0].values[:, -1]
         self.intercept += self.intercept.dtype.type(weight) * (last - self.intercept)
         self._updated = visits

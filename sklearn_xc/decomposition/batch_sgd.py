@@ -69,7 +69,6 @@ def take_steps(
     rows: np.ndarray,
     batch_size: int,
     rate: Callable[[], float],
-    ridge: float,
     team: Team,
 ) -> Iterator[Step]:
     """Take a step along the summed gradient of each mini-batch, one after another.
@@ -88,9 +87,6 @@ def take_steps(
         The instances, cut into mini-batches of `batch_size`.
     rate : callable
         Returns the learning rate of the next step, the factor of the gradient of the summed loss.
-    ridge : float
-        Half of it, times the squared norms of all vectors, is added to the loss of each instance,
-        and this part of a step is implicit: stable at any rate.
     team : Team
         Threads; they do not affect the result.
 
@@ -100,13 +96,13 @@ def take_steps(
     """
     whole = layer.visit(rows)
     batches = sets.batch(rows, whole.V)
-    found = method.search(weights.values, weights.scaled(whole.V), team)
+    found = method.search(weights.values, weights.queries(whole.V), team)
     for first in range(0, len(rows), batch_size):
         last = min(first + batch_size, len(rows))
         visit, batch = whole.part(first, last), batches.part(first, last)
         if first > 0 and layer.moving:
             visit = layer.again(visit)
-        batch = batch._replace(V=weights.scaled(visit.V))
+        batch = batch._replace(V=weights.queries(visit.V))
         own = None if found is None else found.part(first, last)
         gradient = method.of(weights.values, batch, own, team)
         n, room = gradient.labels.shape
@@ -118,6 +114,4 @@ def take_steps(
         method.moved(moved, lengths)
         if by_V is not None:
             layer.backward(visit, by_V, step)
-        for matrix in (weights, *layer.moving):
-            matrix.shrink(step * ridge * n)
         yield Step(n, float(gradient.losses.sum()), len(moved))

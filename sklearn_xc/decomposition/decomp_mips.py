@@ -130,22 +130,18 @@ class DecompMIPSClassifier(HiddenLayerModel):
         depend only on differences of scores, as the named ones do.
     fit_intercept : bool, default=True
         Whether labels have intercepts. If at least a fifth of the entries of X are non-zero,
-        intercepts are trained together with the vectors, at a lower rate where labels are many,
-        and without the penalty `alpha`. If X is sparser, trained intercepts improve no answer, and
-        they stay 0. In both cases, an instance without features, such as a text without a known
-        word, is answered by the training frequencies of the labels: the most frequent labels rank
-        first, and the prediction is the labels that more than half of the instances have, or the
-        most frequent class. Without intercepts, all labels score 0 for such an instance. With
-        proxies (`metric`) there is nothing to train, and this only decides whether frequencies
-        answer for a row of zeros; False makes it a point like any other.
+        intercepts are trained together with the vectors, at a lower rate where labels are many.
+        If X is sparser, trained intercepts improve no answer, and they stay 0. In both cases, an
+        instance without features, such as a text without a known word, is answered by the training
+        frequencies of the labels: the most frequent labels rank first, and the prediction is the
+        labels that more than half of the instances have, or the most frequent class. Without
+        intercepts, all labels score 0 for such an instance. With proxies (`metric`) there is
+        nothing to train, and this only decides whether frequencies answer for a row of zeros;
+        False makes it a point like any other.
     dropout : float, default=0.2
         The share of the features of an instance that are left out at random at each visit, if
         there is a hidden layer; at least 0 and below 1. It keeps long training from overfitting. 0
         is faster at first. Not used with ``metric="mahalanobis"``.
-    alpha : float, default=0.0
-        Ridge added to the summed loss: half of `alpha` times the squared norms of all label and
-        feature vectors; C = 1 / alpha in scikit-learn's terms. It costs no time. For proxies, the
-        squared norm of the proxy is added: centre X.
     learning_rate : float or "auto", default="auto"
         Step size, for the gradient of the summed loss of a mini-batch, so that a good value does
         not depend on `batch_size`; it falls as ``learning_rate / (1 + epochs)``. "auto" tries 1
@@ -284,7 +280,6 @@ class DecompMIPSClassifier(HiddenLayerModel):
         "metric": [StrOptions({"inner_product", "euclidean", "mahalanobis"})],
         "fit_intercept": ["boolean"],
         "dropout": [Interval(Real, 0, 1, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -309,7 +304,6 @@ class DecompMIPSClassifier(HiddenLayerModel):
         metric: str = "inner_product",
         fit_intercept: bool = True,
         dropout: float = 0.2,
-        alpha: float = 0.0,
         learning_rate: float | str = "auto",
         batch_size: int = 10,
         max_iter: int = 10,
@@ -330,7 +324,6 @@ class DecompMIPSClassifier(HiddenLayerModel):
         self.metric = metric
         self.fit_intercept = fit_intercept
         self.dropout = dropout
-        self.alpha = alpha
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.max_iter = max_iter
@@ -499,7 +492,6 @@ class DecompMIPSClassifier(HiddenLayerModel):
             feature_names=vars(self).get("feature_names_in_"),
             metric=self.metric,
             dropout=0.0 if self.metric == "mahalanobis" else self.dropout,
-            alpha=float(self.alpha),
             batch_size=self.batch_size,
             n_workers=count_threads(self.n_jobs, f"{name}: n_jobs"),
             seed=seed,

@@ -91,7 +91,7 @@ class Trainer:
         self._method: GradientMethod = config.gradient.start(task)
         is_sampled = isinstance(self._method, Sampled)
         self._early = self._method if is_sampled else SampledGradient().start(task)
-        self._n_moved, self._build_at, self._built_scale = 0, 0, 1.0
+        self._n_moved, self._build_at = 0, 0
 
     @property
     def epochs_done(self) -> float:
@@ -162,14 +162,14 @@ class Trainer:
 
     def _steps(self, order: np.ndarray, team: Team) -> Iterator[Step]:
         """Take the steps of all mini-batches; yield after each."""
-        size, ridge = self.config.batch_size, self.config.alpha / self._epoch_visits
+        size = self.config.batch_size
         n_ahead = max(1, _AHEAD // size) * size
         for first in range(0, len(order), n_ahead):
             rows = order[first : first + n_ahead]
             while len(rows):
                 method = self._next_method()
                 n = len(rows) if method.looks_ahead else size
-                how = method, rows[:n], size, self._learning_rate, ridge, team
+                how = method, rows[:n], size, self._learning_rate, team
                 for step in take_steps(self.layer, self.rows, self.training.sets, *how):
                     self._visits += step.n
                     self._n_moved += step.n_moved
@@ -181,20 +181,13 @@ class Trainer:
         """Return the gradient method of the next step, its index built anew if it is time."""
         if self._visits < _SAMPLED_EPOCHS * self._epoch_visits or self._early is self._method:
             return self._early
-        # A scale that has risen was multiplied into all values.
-        is_due = self._n_moved >= self._build_at or self.rows.scale > self._built_scale
-        self._built_scale = self.rows.scale
-        if is_due:
+        if self._n_moved >= self._build_at:
             W, n = self.rows.values, len(self.rows.values)
             self._method.build(W)
             self._build_at = int(_BUILD_AGAIN * self._n_moved) + n
             self._was_built = True
             rng = np.random.default_rng((self.config.seed, 3))
             drawn = rng.permutation(self.training.rows)[:_QUERIES]
-
-            def queries() -> np.ndarray:
-                return self.rows.scaled(self.layer.forward(drawn))
-
-            k = min(RECALL_K, self.config.n_candidates)
-            self.recall = self._method.recall(W, queries, k)
+            V = self.rows.queries(self.layer.forward(drawn))
+            self.recall = self._method.recall(W, V, min(RECALL_K, self.config.n_candidates))
         return self._method

@@ -43,7 +43,7 @@ def step(layer, W, sets, rows, rate, loss="softmax"):
     method = Exact(SetLoss.of(own))
     rows = np.asarray(rows)
     with Team(1) as team:
-        (one,) = take_steps(layer, weights, sets, method, rows, len(rows), lambda: rate, 0.0, team)
+        (one,) = take_steps(layer, weights, sets, method, rows, len(rows), lambda: rate, team)
         return one
 
 
@@ -152,11 +152,8 @@ def test_what_is_left_out_is_drawn_anew_and_the_rest_scaled():
     assert moved[ids].all()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_that_move_are_returned_once(dtype):
-    from sklearn_xc._training.moving_rows import Entries
-
-    values = np.zeros((6, 2), dtype)
+def test_rows_that_move_are_returned_once():
+    dtype, values = np.float32, np.zeros((6, 2), np.float32)
     rows = MovingRows(values)
     entries = Entries(
         np.array([0, 3]),
@@ -205,9 +202,7 @@ class Noting:
 
 def steps_of(layer, W, sets, method, rows, batch_size, rate):
     with Team(1) as team:
-        return list(
-            take_steps(layer, MovingRows(W), sets, method, rows, batch_size, rate, 0.0, team)
-        )
+        return list(take_steps(layer, MovingRows(W), sets, method, rows, batch_size, rate, team))
 
 
 def layers(X, E):
@@ -250,105 +245,27 @@ def test_mini_batches_together_are_those_one_by_one(is_hidden):
 
 
 @pytest.mark.parametrize("is_hidden", [False, True])
-@pytest.mark.parametrize("ridge", [0.0, 0.4, 30.0])
-def test_the_ridge_is_an_implicit_step(is_hidden, ridge, objective):
-    """Both minimise the linearised loss, the ridge and the squared way there."""
-    X, E, W, sets = make()
-    W = W if is_hidden else np.random.default_rng(1).normal(size=(K, D))
-    rows, expected, vectors, rate = np.array([5, 0, 7, 1, 6, 2]), W.copy(), E.copy(), 0.3
-    layer = layers(X, E)[is_hidden]
-    moving, method = MovingRows(W), Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]()))
-    for first in (0, 4):
-        own = rows[first : first + 4]
-        V = X[own] @ vectors if is_hidden else X[own]
-        gradient = slope(lambda w: objective("softmax", V, w, sets, own), expected)  # noqa: B023
-        if is_hidden:
-            by_V = slope(lambda v: objective("softmax", v, expected, sets, own), V)  # noqa: B023
-            by_V /= np.maximum(1, np.linalg.norm(by_V, axis=1))[:, None]
-            vectors = (vectors - rate * X[own].T @ by_V) / (1 + rate * ridge * len(own))
-        expected = (expected - rate * gradient) / (1 + rate * ridge * len(own))
-        with Team(1) as team:
-            how = layer, moving, sets, method, own, 4, lambda: rate, ridge, team
-            list(take_steps(*how))
-        np.testing.assert_allclose(moving.scale * moving.values, expected, atol=2e-6)
-        for features in layer.moving:
-            np.testing.assert_allclose(features.scale * features.values, vectors, atol=2e-6)
-    assert (moving.scale == 1.0) == (ridge == 0.0)
-
-
-def test_rows_shrink_without_an_end():
-    rng = np.random.default_rng(0)
-    expected = rng.normal(size=(4, 3))
-    moving = MovingRows(expected.copy())
-    entries = Entries(np.array([0]), np.array([2]), np.array([2, 0], np.int32), np.array([1.0, -2]))
-    for by in [0.5] * 40 + [1e30, 0.1]:
-        moving.shrink(by)
-        expected /= 1 + by
-        V = rng.normal(size=(1, 3))
-        _, lengths = moving.step(entries, V, 0.1)
-        expected[[2, 0]] -= 0.1 * np.array([[1.0], [-2]]) * V
-        np.testing.assert_allclose(moving.scale * moving.values, expected, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(moving.scaled(V) @ moving.values.T, V @ expected.T, atol=1e-9)
-        np.testing.assert_allclose(moving.sums(entries), [expected[2] - 2 * expected[0]], atol=1e-9)
-        np.testing.assert_allclose(
-            moving.scale * lengths, 0.1 * np.linalg.norm(V) * np.array([1, 2]), rtol=1e-9
-        )
-        assert 1e-3 <= moving.scale <= 1
-    moving.apply_scale()
-    assert moving.scale == 1
-    np.testing.assert_allclose(moving.values, expected, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("ridge", [0.0, 0.5])
-@pytest.mark.parametrize("is_hidden", [False, True])
-def test_intercepts_take_steps_and_do_not_shrink(is_hidden, ridge, dtype, objective):
+def test_intercepts_take_steps_at_their_own_rate(is_hidden, objective):
     X, E, W, sets = make()
     W = W if is_hidden else np.random.default_rng(1).normal(size=(K, D))
     b = np.random.default_rng(2).normal(size=K)
     rows, rate = np.array([5, 0, 7, 1]), 0.3
     V = X[rows] @ E if is_hidden else X[rows]
-    scores = np.column_stack([V, np.ones(4)])
-    both = np.column_stack([W, b])
-    expected = slope(lambda w: objective("softmax", scores, w, sets, rows), both)
-
-    def loss_of(vectors):
-        queries = np.column_stack([X[rows] @ vectors, np.ones(4)])
-        return objective("softmax", queries, both, sets, rows)
-
-    values = both.astype(dtype)
-    moving = MovingRows(values, intercept_rate=0.4)
-    layer = IdentityLayer(DenseRows(X.astype(dtype)))
-    if is_hidden:
-        layer = HiddenLayer(csr_rows(X.astype(dtype)), MovingRows(E.astype(dtype)))
+    queries, both = np.column_stack([V, np.ones(4)]), np.column_stack([W, b])
+    expected = slope(lambda w: objective("softmax", queries, w, sets, rows), both)
+    moving = MovingRows(both.copy(), intercept_rate=0.4)
+    np.testing.assert_allclose(moving.queries(V), queries)
+    layer = layers(X, E)[is_hidden]
     method = Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]()))
     with Team(1) as team:
-        list(take_steps(layer, moving, sets, method, rows, 4, lambda: rate, ridge, team))
-    shrunk = 1 + rate * ridge * 4
-    tol = 1e-5 if dtype == np.float32 else 1e-6
-    found = moving.scale * moving.vectors
-    np.testing.assert_allclose(found, (W - rate * expected[:, :-1]) / shrunk, atol=tol)
-    np.testing.assert_allclose(values[:, -1], b - 0.4 * rate * expected[:, -1], atol=tol)
-    if is_hidden:
-        (vectors,), by_E = layer.moving, slope(loss_of, E)
-        np.testing.assert_allclose(
-            vectors.scale * vectors.values, (E - rate * by_E) / shrunk, atol=tol
-        )
-    moving.apply_scale()
-    np.testing.assert_allclose(values[:, -1], b - 0.4 * rate * expected[:, -1], atol=tol)
-    np.testing.assert_allclose(values[:, :-1], found, rtol=1e-6)
+        list(take_steps(layer, moving, sets, method, rows, 4, lambda: rate, team))
+    np.testing.assert_allclose(moving.vectors, W - rate * expected[:, :-1], atol=1e-6)
+    np.testing.assert_allclose(moving.values[:, -1], b - 0.4 * rate * expected[:, -1], atol=1e-6)
 
 
-def test_queries_score_with_intercepts():
-    rng = np.random.default_rng(0)
-    values, V = rng.normal(size=(K, DIM + 1)), rng.normal(size=(3, DIM))
-    moving = MovingRows(values.copy(), intercept_rate=1.0)
+def test_sums_of_rows_leave_intercepts_out():
+    values = np.random.default_rng(0).normal(size=(K, DIM + 1))
     entries = Entries(np.array([0]), np.array([2]), np.array([2, 0], np.int32), np.array([1.0, -2]))
-    for scale in (1.0, 0.125):
-        moving.scale = scale
-        expected = scale * V @ values[:, :-1].T + values[:, -1]
-        np.testing.assert_allclose(moving.scaled(V) @ moving.values.T, expected, atol=1e-14)
-        assert moving.scaled(V).flags.c_contiguous
-        sums = scale * (values[2, :-1] - 2 * values[0, :-1])
-        np.testing.assert_allclose(moving.sums(entries), [sums], atol=1e-14)
-        assert moving.sums(entries).flags.c_contiguous
+    sums = MovingRows(values, intercept_rate=1.0).sums(entries)
+    np.testing.assert_allclose(sums, [values[2, :-1] - 2 * values[0, :-1]], atol=1e-14)
+    assert sums.flags.c_contiguous

@@ -39,7 +39,7 @@ def problems(draw, weights):
 
 METHODS = (
     {"gradient": "exact"},
-    {"gradient": "exact", "dropout": 0.5, "alpha": 1.0},
+    {"gradient": "exact", "dropout": 0.5},
     {"gradient": "decomp_mips", "sampled_epochs": 0.5, "n_candidates": 2, "loss": "softmax"},
 )
 

@@ -59,12 +59,11 @@ class Twin:
     `b` is None, or what intercepts start from.
     """
 
-    def __init__(self, slow_loss, loss, mu, E=None, b=None, *, rate, interval, ridge=0.0):
+    def __init__(self, slow_loss, loss, mu, E=None, b=None, *, rate, interval):
         self.gradient_of = lambda scores, own: slow_loss(loss, scores, own, mu)
         self.E, self.W = E, np.zeros((K, D if E is None else E.shape[1]))
         self.b, self.is_trained = np.zeros(K) if b is None else b.copy(), b is not None
         self.rate, self.interval, self.visits = rate, interval, 0
-        self.ridge = ridge
 
     def move(self, name, gradient, rate):
         setattr(self, name, getattr(self, name) - rate * gradient)
@@ -90,9 +89,6 @@ class Twin:
                 squares = (X[rows] ** 2).sum(axis=1)
                 by_V /= (np.maximum(norms, 1) * np.maximum(squares, 1))[:, None]
                 self.move("E", X[rows].T @ by_V, rate)
-            self.W /= 1 + rate * self.ridge * len(rows)
-            if self.E is not None:
-                self.E = self.E / (1 + rate * self.ridge * len(rows))
             self.visits += len(rows)
         return total / weight[order].sum()
 
@@ -179,25 +175,6 @@ class TestSteps:
         np.testing.assert_allclose(model.fit_report_["loss"], losses, rtol=0.05)
         distance = np.linalg.norm(model.coef_ - twin.W)
         assert distance < 0.2 * np.linalg.norm(twin.W)
-
-    @pytest.mark.parametrize("embedding_dim", [None, 5])
-    @pytest.mark.parametrize("alpha", [1.0, 300.0])
-    def test_ridge(self, alpha, embedding_dim, make, slow_loss, orders):
-        """It shrinks all vectors, and no intercept; 300 is folded into them in between."""
-        X, sets, y = make_data()
-        E = None if embedding_dim is None else start_of(make, X, y, embedding_dim)
-        orders.clear()
-        model = fitted(make, X, y, "softmax", "exact", embedding_dim, alpha=alpha)
-        how = {"rate": 0.2, "interval": float(N), "ridge": alpha / N}
-        twin = Twin(slow_loss, "softmax", 1.0, E, 0.01 * log_frequencies(sets), **how)
-        for order in orders:
-            twin.run(X, sets, order, np.ones(N))
-        tol = 1e-12
-        np.testing.assert_allclose(model.coef_, twin.W, atol=tol)
-        np.testing.assert_allclose(model.intercept_, twin.b, atol=tol)
-        if E is not None:
-            np.testing.assert_allclose(model.feature_embedding_, twin.E, atol=tol)
-        assert np.abs(twin.b).max() > 0.1
 
     def test_averages(self, make, slow_loss, orders):
         """Each epoch in proportion to the growth of its fourth power: two of them, 1/16 and 15/16.

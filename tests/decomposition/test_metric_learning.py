@@ -66,7 +66,7 @@ def assert_same(a, b):
 class TestScores:
     @pytest.mark.parametrize("kind", ["dense", "sparse"])
     @pytest.mark.parametrize("metric", METRICS)
-    @pytest.mark.parametrize("how", [{}, {"alpha": 0.3}, {"fit_intercept": False}], ids=str)
+    @pytest.mark.parametrize("how", [{}, {"fit_intercept": False}], ids=str)
     def test_are_minus_squared_distances(self, how, metric, kind):
         X, y = data_of(kind)
         model = make(metric, "triplet", embedding_dim="auto", **how).fit(X, y)
@@ -187,7 +187,7 @@ class TestGradients:
             layer = HiddenLayer(csr, MovingRows(features))
         own = MaxMargin(self.MU) if loss == "margin" else LABEL_SET_LOSSES[loss]()
         method = Exact(SetLoss.of(own))
-        how = label_sets, method, np.arange(self.N), self.N, lambda: rate, 0.0
+        how = label_sets, method, np.arange(self.N), self.N, lambda: rate
         with Team(1) as team:
             (step,) = take_steps(layer, moving, *how, team)
         V, weight = X @ L if is_hidden else X, label_sets.weight

@@ -1,6 +1,6 @@
 """The gradient from labels that blocks of columns have found, coupled by messages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
@@ -151,9 +151,8 @@ class Coupled(GradientMethod):
         for index in self.indexes:
             index.moved(rows, lengths)
 
-    def recall(self, W: np.ndarray, queries: Callable[[], np.ndarray], k: int) -> float:
+    def recall(self, W: np.ndarray, V: np.ndarray, k: int) -> float:
         """Return the smallest recall of the indexes, each within its block."""
-        V = queries()
         return min(index.recall(W, V, k, self.n_candidates) for index in self.indexes)
 
     def _blocks(self) -> Any:

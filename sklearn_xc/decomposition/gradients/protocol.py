@@ -131,11 +131,8 @@ class GradientMethod(ABC):
     def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:  # noqa: B027
         """Register that distinct rows of W have moved, and how far."""
 
-    def recall(self, W: np.ndarray, queries: Callable[[], np.ndarray], k: int) -> float | None:
-        """Return the fraction of the k best labels that are found; None if nothing is searched.
-
-        `queries` returns the vectors V of some instances.
-        """
+    def recall(self, W: np.ndarray, V: np.ndarray, k: int) -> float | None:
+        """Return the share of the k best labels of V that are found; None without a search."""
         return None
 
 

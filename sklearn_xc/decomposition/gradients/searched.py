@@ -1,7 +1,6 @@
 """The gradient over the labels that one index finds."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -152,9 +151,9 @@ class Searched(GradientMethod):
         """Update the index."""
         self.following.moved(rows, lengths)
 
-    def recall(self, W: np.ndarray, queries: Callable[[], np.ndarray], k: int) -> float:
+    def recall(self, W: np.ndarray, V: np.ndarray, k: int) -> float:
         """Return the recall of the index."""
-        return self.following.recall(W, queries(), k, self.n_candidates)
+        return self.following.recall(W, V, k, self.n_candidates)
 
     def _score(
         self, W: np.ndarray, batch: Batch, found: Candidates, out: LabelGradient
