@@ -54,7 +54,6 @@ _LISTED = {
     "sklearn_xc.embedding.encoders.bag": "BagOfEmbeddings Block",
     "sklearn_xc.embedding.encoders.transformer.encoder": "TransformerEncoder",
     "sklearn_xc.embedding.encoders.transformer.network": "Network",
-    "sklearn_xc.embedding.encoders.transformer.pretrained": "NotSaved",
     "sklearn_xc._training.adam": "Adam LazyAdam",
     "sklearn_xc.ensemble.stacking.learner": "BoostedTrees Mixture ScaledLogistic",
     "sklearn_xc._weights.by_feature": "WeightsByFeature",

@@ -462,7 +462,7 @@ if HAS_TRANSFORMERS:
     _ROWS = ENTRIES["NGAMEEmbeddingXC"]
     ENTRIES["NGAMEEmbeddingXC transformer"] = Entry(
         RowsAsTexts,
-        needed={"encoder": transformer(gradient_checkpointing=True)},
+        needed={"encoder": transformer()},
         quick=_ROWS.quick,
         able={
             "embedding_dim": 12, "max_iter": 6, "classifier_max_iter": 4,
@@ -472,7 +472,6 @@ if HAS_TRANSFORMERS:
             "frozen": {"encoder": transformer(frozen=True), "sampler": "in_batch"},
             "no vectorizer": {"vectorizer": None, "fusion": "tree"},
             "label features": {"label_features": rows_of_labels(), "validation_fraction": 0.3},
-            "dropout": {"encoder": transformer(dropout=0.3)},
         },
         pieces={
             "sklearn_xc.embedding._training._LEAST_WORK": 1,
@@ -481,10 +480,7 @@ if HAS_TRANSFORMERS:
         },
         small=_ROWS.small,
         refused={**_ROWS.refused, "vectorizer": ["bow", 3, True, KFold()]},
-        memory=(
-            ({}, "weights of the encoder"),
-            ({"encoder": transformer()}, "passes whose gradients follow of the encoder"),
-        ),
+        memory=(({}, "passes whose gradients follow of the encoder"),),
         no_table={"embedding_dim": 10**6, "vectorizer": None},
         answers=_ROWS.answers,
         many_labels=None,

@@ -25,11 +25,18 @@ def _offline():
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory):
-    """Return a folder of a model of each kind, as transformers writes it."""
-    from tiny import KINDS, make_folder
+    """Return a function: the folder of a model of a kind, as transformers writes it."""
+    from tiny import make_folder
 
-    at = tmp_path_factory.mktemp("models")
-    return {kind: make_folder(at / kind, kind) for kind in KINDS}
+    made = {}
+
+    def folder(kind="bert", dropout=0.1):
+        if (kind, dropout) not in made:
+            at = tmp_path_factory.mktemp("model")
+            made[kind, dropout] = make_folder(at, kind, dropout=dropout)
+        return made[kind, dropout]
+
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -39,10 +46,10 @@ def start(folders):
 
     from sklearn_xc.embedding.encoders import TransformerEncoder
 
-    def start(kind="bert", dim=HIDDEN, seed=0, texts=None, **parameters):
-        model = parameters.pop("model", folders[kind])
+    def start(kind="bert", dim=HIDDEN, texts=None, dropout=0.1, model=None, **parameters):
+        model = folders(kind, dropout) if model is None else model
         encoder = TransformerEncoder(model, **parameters)
-        encoder.start(make_texts() if texts is None else texts, dim, seed)
+        encoder.start(make_texts() if texts is None else texts, dim, 0)
         return encoder
 
     return start

@@ -20,7 +20,7 @@ def test_nothing_is_imported_before_a_start():
         "from sklearn_xc.embedding.encoders import ENCODERS, TransformerEncoder\n"
         "encoder = clone(TransformerEncoder(max_length=20)).set_params(pooling='cls')\n"
         "assert repr(encoder) == \"TransformerEncoder(max_length=20, pooling='cls')\"\n"
-        "assert ENCODERS['transformer']().get_params()['tokenizer'] is None\n"
+        "assert ENCODERS['transformer']().get_params()['pooling'] is None\n"
         "import pickle\n"
         "assert pickle.loads(pickle.dumps(encoder)).max_length == 20\n"
         f"print([name for name in {LIBRARIES} if name in sys.modules])\n"

@@ -1,4 +1,4 @@
-"""Tiny random transformers, made on the spot: as objects and folders of both libraries."""
+"""Tiny random transformers, made on the spot: as models and as folders of both libraries."""
 
 import json
 from pathlib import Path
@@ -9,22 +9,19 @@ import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 KINDS = ("bert", "distilbert", "roberta", "mpnet")
-POOLINGS = ("mean", "cls", "max", "lasttoken")
-WORDS = [
-    "red", "blue", "green", "black", "car", "house", "tree", "river", "stone", "glass", "lamp",
-    "door", "phone", "case", "cable", "engine", "wheel", "paper", "ink", "pen", "knife",
-    "steel", "wood", "sand", "salt", "milk", "bread", "wine", "rose", "leaf", "bird", "fish",
-    "wolf", "bear", "moon",
-]  # fmt: skip
+WORDS = (
+    "red blue green black car house tree river stone glass lamp door phone case cable engine wheel "
+    "paper ink pen knife steel wood sand salt milk bread wine rose leaf bird fish wolf bear moon"
+).split()
 ENDINGS = ["##s", "##ing", "##er"]
-#: Tokens of a text that the models take, and hidden units.
+#: Maximum number of tokens, and hidden units.
 LONGEST, HIDDEN = 40, 24
 
 
 def make_tokenizer(kind="bert"):
     """Return a tokenizer of word pieces; upper case is unknown to it."""
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-    if kind in ("roberta", "mpnet"):  # where positions are counted from behind the filler's number
+    if kind in ("roberta", "mpnet"):  # positions are counted from the padding token's number
         special = ["[CLS]", "[PAD]", "[SEP]", "[UNK]"]
     numbers = {token: i for i, token in enumerate([*special, *WORDS, *ENDINGS])}
     made = Tokenizer(models.WordPiece(numbers, unk_token="[UNK]"))
@@ -35,28 +32,36 @@ def make_tokenizer(kind="bert"):
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=ends
     )
     return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]",
-        sep_token="[SEP]", model_max_length=LONGEST,
-    )  # fmt: skip
+        tokenizer_object=made,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        model_max_length=LONGEST,
+    )
 
 
-def make_config(kind="bert", **parameters):
-    """Return the settings of a model of two layers, which leaves out a tenth in training."""
-    n_words = len(make_tokenizer(kind))
-    own = {"vocab_size": n_words, "max_position_embeddings": LONGEST, "initializer_range": 0.2,
-           "pad_token_id": 0}  # fmt: skip
+def make_config(kind="bert", dropout=0.1, **parameters):
+    """Return the settings of a model of two layers."""
+    own = {
+        "vocab_size": len(make_tokenizer(kind)),
+        "max_position_embeddings": LONGEST,
+        "initializer_range": 0.2,
+        "pad_token_id": 0,
+    }
     if kind == "distilbert":
-        own |= {"dim": HIDDEN, "n_layers": 2, "n_heads": 2, "hidden_dim": 32}
+        own |= {"dim": HIDDEN, "n_layers": 2, "n_heads": 2, "hidden_dim": 32, "dropout": dropout}
     else:
-        own |= {"hidden_size": HIDDEN, "num_hidden_layers": 2, "num_attention_heads": 2,
-                "intermediate_size": 32}  # fmt: skip
+        own |= {"hidden_size": HIDDEN, "num_hidden_layers": 2, "num_attention_heads": 2}
+        own |= {"intermediate_size": 32, "hidden_dropout_prob": dropout}
+        own["attention_probs_dropout_prob"] = dropout
     if kind in ("roberta", "mpnet"):
         own |= {"pad_token_id": 1, "max_position_embeddings": LONGEST + 2}
     return transformers.AutoConfig.for_model(kind, **{**own, **parameters})
 
 
 def make_model(kind="bert", seed=0, **parameters):
-    """Return a model whose weights, biases and scales are all anything."""
+    """Return a model with random weights, biases and scales."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = transformers.AutoModel.from_config(make_config(kind, **parameters))
@@ -66,36 +71,25 @@ def make_model(kind="bert", seed=0, **parameters):
     return model.eval()
 
 
-def make_folder(folder, kind="bert", seed=0, **parameters):
+def make_folder(folder, kind="bert", model=None, **parameters):
     """Write a folder as transformers does; return its name."""
-    make_model(kind, seed, **parameters).save_pretrained(folder)
+    (make_model(kind, **parameters) if model is None else model).save_pretrained(folder)
     make_tokenizer(kind).save_pretrained(folder)
     return str(folder)
 
 
-def make_sentences(
-    folder, kind="bert", pooling="mean", dense=(), normalize=True, lower_case=False, **parameters
-):
-    """Return a SentenceTransformer, whose transformer is written to a folder first.
-
-    `dense` has the width and the activation of each dense layer.
-    """
+def make_sentences(folder, kind="bert", pooling="mean", normalize=True, lower_case=False):
+    """Return a SentenceTransformer; its transformer is written to a folder first."""
     import sentence_transformers
 
     try:
-        from sentence_transformers.base.modules import Dense, Transformer
+        from sentence_transformers.base.modules import Transformer
         from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
     except ImportError:  # before version 6
-        from sentence_transformers.models import Dense, Normalize, Pooling, Transformer
+        from sentence_transformers.models import Normalize, Pooling, Transformer
 
-    base = Transformer(make_folder(folder, kind, **parameters), do_lower_case=lower_case)
-    layers, width = [base, Pooling(HIDDEN, pooling)], HIDDEN
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(1)
-        for n_units, activation in dense:
-            layers.append(Dense(width, n_units, activation_function=activation))
-            width = n_units
-    layers += [Normalize()] * normalize
+    base = Transformer(make_folder(folder, kind), do_lower_case=lower_case)
+    layers = [base, Pooling(HIDDEN, pooling), *[Normalize()] * normalize]
     return sentence_transformers.SentenceTransformer(modules=layers, device="cpu")
 
 
@@ -106,8 +100,10 @@ def make_old(folder, *, pooling="mean", longest=None, lower_case=False):
     modes = {f"pooling_mode_{name}": kind == pooling for kind, name in names.items()}
     modes["pooling_mode_mean_sqrt_len_tokens"] = pooling == "mean_sqrt_len_tokens"
     write(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": HIDDEN, **modes})
-    write(folder / "sentence_bert_config.json",
-          {"max_seq_length": longest, "do_lower_case": lower_case})  # fmt: skip
+    write(
+        folder / "sentence_bert_config.json",
+        {"max_seq_length": longest, "do_lower_case": lower_case},
+    )
     modules = json.loads((folder / "modules.json").read_text())
     for module in modules:
         module["type"] = "sentence_transformers.models." + module["type"].rpartition(".")[2]
@@ -131,17 +127,8 @@ def make_texts(n=60, seed=0, longest=50):
     return np.array(texts, object)
 
 
-def of_length(n_tokens, seed=0):
-    """Return a text of so many tokens, with those at its ends."""
-    words = np.random.default_rng(seed).choice(WORDS, n_tokens - 2)
-    return " ".join(words)
-
-
-def vectors(model, tokenizer, texts, *, pooling="mean", max_length=32, layers=(), unit=True):
-    """Return vectors as a tensor with gradients, by plain use of a model of transformers.
-
-    `layers` are torch modules behind the pooling.
-    """
+def vectors(model, tokenizer, texts, *, pooling="mean", max_length=32, projection=None):
+    """Return vectors as a tensor with gradients, by plain use of a model of transformers."""
     read = tokenizer(
         list(texts), padding=True, truncation=True, max_length=max_length, return_tensors="pt"
     )
@@ -157,6 +144,5 @@ def vectors(model, tokenizer, texts, *, pooling="mean", max_length=32, layers=()
         else:
             rows.append(tokens[0 if pooling == "cls" else -1])
     out = torch.stack(rows)
-    for layer in layers:
-        out = layer(out)
-    return out / out.norm(dim=1, keepdim=True) if unit else out
+    out = out if projection is None else projection(out)
+    return out / out.norm(dim=1, keepdim=True)

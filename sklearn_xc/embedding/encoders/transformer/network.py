@@ -1,4 +1,4 @@
-"""A transformer with pooling, dense layers and projection: arrays, computed by PyTorch."""
+"""A transformer with pooling and a projection: arrays, computed by PyTorch."""
 
 import json
 import threading
@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._state.loops import restore
-from sklearn_xc._state.schema import Choice, Number, Place, Record, Tested, declares
+from sklearn_xc._state.schema import Choice, Number, Record, Tested, declares
 from sklearn_xc._weights.tensors import Tensors
-from sklearn_xc.embedding.encoders.transformer.libraries import torch, transformers
-from sklearn_xc.embedding.encoders.transformer.pretrained import (
-    ACTIVATIONS,
-    BESIDE,
-    POOLINGS,
-    Pretrained,
-)
+from sklearn_xc.embedding.encoders.transformer.libraries import library, torch
+from sklearn_xc.exceptions import SavedModelError
 
+#: How the vectors of tokens become one: their mean, that of the first token, the largest of each
+#: coordinate, or that of the last token.
+POOLINGS = ("mean", "cls", "max", "lasttoken")
+#: A layer of some models that vectors do not depend on.
+POOLER = "pooler"
 #: Of AdamW. Source: I. Loshchilov and F. Hutter, "Decoupled weight decay regularization", 2019.
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8
-
-#: Copies of each vector that go through dense layers. BLAS rounds the product of a row by its
+#: AdamW's means of gradients and of their squares, as torch names them.
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+#: Copies of each vector that go through the projection. BLAS rounds the product of a row by its
 #: neighbours; among copies of itself it rounds alike.
 _COPIES = 8
-
 #: Settings that are not read from a file: the outputs, and whose code computes them.
 _OWN = {
     "return_dict": True,
@@ -32,9 +32,6 @@ _OWN = {
     "use_cache": False,
 }
 _NOT_TAKEN = ("attn_implementation", "experts_implementation", "quantization_config", "auto_map")
-
-#: Attributes that training changes, beside `n_steps`: arrays by name.
-_LEARNT = ("weights", "first", "second")
 
 _building = threading.Lock()
 #: The generator of this thread's dropout, if any.
@@ -48,99 +45,72 @@ def _is_json(text: Any, require: Any) -> bool:
         return False
 
 
-def _are_activations(names: Any, require: Any) -> bool:
-    return isinstance(names, tuple | list) and all(name in ACTIVATIONS for name in names)
-
-
-def _is_layout(layout: Any, require: Any) -> bool:
-    return isinstance(layout, dict) and all(isinstance(name, str) for name in layout)
-
-
-class _Weights(Record):
-    """Arrays that are as `layout` says."""
-
-    def check(self, value: Any, place: Place) -> None:
-        """See `Attribute`."""
-        super().check(value, place)
-        layout, found = place.owner.layout, _layout_of(value)
-        for name in sorted({*layout, *found}):
-            if found.get(name) != layout.get(name):
-                misplaced = place.within(name)
-                raise misplaced.misfit(str(layout.get(name, "missing")), found.get(name))
-
-
-def _layout_of(weights: Tensors) -> dict[str, list[Any]]:
-    """Return the dtype and the shape of each array, as JSON has them."""
-    return {name: [array.dtype.name, *array.shape] for name, array in weights.arrays.items()}
-
-
-def token_bytes(config: str) -> int:
-    """Return about how many bytes a token takes in a pass that is kept for its gradient.
-
-    Parameters
-    ----------
-    config : str
-        Of the transformer, as JSON. MiniLM took 270 kB in float32.
-    """
-    settings = json.loads(config)
-    n_layers = settings.get("num_hidden_layers", settings.get("n_layers", 12))
-    width = settings.get("hidden_size", settings.get("dim", 768))
-    return int(n_layers * width * 30 * 4)
-
-
 @declares(
     config=Tested("the JSON of a transformer's settings", _is_json),
     tokenizer=Tested("the JSON of a tokenizer", _is_json),
     pooling=Choice(*POOLINGS),
     max_length=Number("int", least=1),
     lower_case=Number("bool"),
-    _dim=Number("int", least=1),
-    activations=Tested(f"names among {ACTIVATIONS}", _are_activations),
-    layout=Tested("what each array is to be", _is_layout),
-    weights=_Weights("Tensors"),
-    first=Record("Tensors", optional=True),
-    second=Record("Tensors", optional=True),
-    n_steps=Number("int", least=0),
+    dim=Number("int", least=1),
+    weights=Record("Tensors"),
 )
 class Network:
-    """Layers from tokens to unit vectors, and the state of AdamW.
+    """Layers from tokens to unit vectors, and AdamW.
 
     Parameters
     ----------
-    pretrained : Pretrained
-    projection : ndarray of float32 of shape (dim, own_dim) or None
-        The last layer.
+    config, tokenizer : str
+        The settings of the transformer, and its tokenizer, as JSON.
+    pooling : str
+        One of `POOLINGS`.
+    max_length : int
+        Maximum number of tokens.
+    lower_case : bool
+        Whether texts are lower-cased before the tokenizer.
+    weights : dict of str to ndarray of float32
+        "transformer.NAME".
 
     Attributes
     ----------
-    config, tokenizer, pooling, max_length, lower_case, activations
-        As of `Pretrained`.
-    layout : dict of str to list
-        Dtype and lengths of each of the weights: those in a file must be so.
-    weights : Tensors
-        Of all layers, as they are now.
-    first, second : Tensors or None
-        Means of gradients and of their squares, after steps.
+    dim : int
+        Length of the vectors.
     n_steps : int
-        That AdamW has taken.
+        Steps that AdamW has taken.
     """
 
-    def __init__(self, pretrained: Pretrained, projection: np.ndarray | None = None) -> None:
-        self.config, self.tokenizer = pretrained.config, pretrained.tokenizer
-        self.pooling, self.activations = pretrained.pooling, pretrained.activations
-        self.max_length, self.lower_case = pretrained.max_length, pretrained.lower_case
-        self._dim = pretrained.dim if projection is None else len(projection)
-        weights = dict(pretrained.weights)
-        if projection is not None:
-            weights["projection.weight"] = projection
+    def __init__(
+        self,
+        config: str,
+        tokenizer: str,
+        pooling: str,
+        max_length: int,
+        lower_case: bool,
+        weights: dict[str, np.ndarray],
+    ) -> None:
+        self.config, self.tokenizer, self.pooling = config, tokenizer, pooling
+        self.max_length, self.lower_case = max_length, lower_case
+        self.dim = int(json.loads(config)["hidden_size"])
         self.weights: Tensors | None = Tensors(weights)
-        self.layout = _layout_of(self.weights)
-        self.first: Tensors | None = None
-        self.second: Tensors | None = None
-        self.n_steps = 0
-        self._module: Any = None
-        self._optimiser: Any = None
-        self._learning: tuple[str, ...] = ()
+        self._reset()
+
+    def _reset(self) -> None:
+        self.n_steps, self._module, self._optimiser = 0, None, None
+        self._fast_tokenizer: Any = None
+
+    def with_projection(self, projection: np.ndarray) -> "Network":
+        """Return a network of the same layers and a linear one, (dim, own_dim), that learns."""
+        other = object.__new__(Network)
+        other.__setstate__(self.__getstate__())
+        other.dim = len(projection)
+        weights = self.tensors().arrays | {"projection.weight": projection}
+        other.weights = Tensors(weights)
+        return other
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What vectors depend on besides the weights."""
+        names = ("config", "tokenizer", "pooling", "max_length", "lower_case")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def filler(self) -> int:
@@ -148,9 +118,28 @@ class Network:
         return int(json.loads(self.config).get("pad_token_id") or 0)
 
     @property
-    def dim(self) -> int:
-        """Length of the vectors."""
-        return self._dim
+    def token_bytes(self) -> int:
+        """About how many bytes a token takes in a pass that is kept for its gradient.
+
+        MiniLM took 270 kB in float32.
+        """
+        settings = json.loads(self.config)
+        n_layers = settings.get("num_hidden_layers", settings.get("n_layers", 12))
+        return int(n_layers * settings.get("hidden_size", settings.get("dim", 768)) * 30 * 4)
+
+    def tokens(self, texts: Any, max_length: int) -> list[np.ndarray]:
+        """Return the tokens of each text, at least one and at most `max_length`."""
+        if self._fast_tokenizer is None:
+            made = library("tokenizers").Tokenizer.from_str(self.tokenizer)
+            made.no_padding()
+            self._fast_tokenizer = made
+        self._fast_tokenizer.enable_truncation(max_length)
+        if self.lower_case:
+            texts = [text.lower() for text in texts]
+        # Halves of surrogate pairs are no characters, and would be refused.
+        texts = [text.encode("utf-8", "replace").decode() for text in texts]
+        made = self._fast_tokenizer.encode_batch_fast(texts)
+        return [np.array(encoding.ids or [0], np.int64) for encoding in made]
 
     def module(self, device: Any) -> Any:
         """Return the layers as a torch module on a device, where they stay."""
@@ -164,31 +153,26 @@ class Network:
 
     def _built(self) -> Any:
         assert self.weights is not None
-        nn, weights = torch().nn, self.weights.arrays
+        nn, weights, transformers = torch().nn, self.weights.arrays, library("transformers")
         held = json.loads(self.config)
         config = {key: held[key] for key in held if key[:1] != "_" and key not in _NOT_TAKEN} | _OWN
         with torch().random.fork_rng(devices=[]):
-            kind = transformers().AutoConfig.for_model(config.pop("model_type"), **config)
-            model = transformers().AutoModel.from_config(
+            kind = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
+            model = transformers.AutoModel.from_config(
                 kind, dtype=torch().float32, trust_remote_code=False
             )
-            if getattr(model, BESIDE, None) is not None:
-                setattr(model, BESIDE, nn.Identity())
+            if getattr(model, POOLER, None) is not None:
+                setattr(model, POOLER, nn.Identity())
             layers = {"transformer": model}
-            for i, name in enumerate(self.activations):
-                shape = weights[f"dense.{i}.weight"].shape
-                has_bias = f"dense.{i}.bias" in weights
-                layers[f"dense-{i}"] = nn.Linear(shape[1], shape[0], bias=has_bias)
-                layers[f"activation-{i}"] = getattr(nn, name)()
             if "projection.weight" in weights:
                 shape = weights["projection.weight"].shape
                 layers["projection"] = nn.Linear(shape[1], shape[0], bias=False)
         module = nn.ModuleDict(layers)
-        found = {
-            _torch_name(name): torch().from_numpy(np.array(array))
-            for name, array in weights.items()
-        }
-        module.load_state_dict(found)
+        found = {name: torch().from_numpy(np.array(array)) for name, array in weights.items()}
+        try:
+            module.load_state_dict(found)
+        except RuntimeError as error:
+            raise SavedModelError(f"TransformerEncoder: weights do not fit: {error}") from error
         module.eval()
         for part in module.modules():
             if isinstance(part, nn.Dropout):
@@ -196,27 +180,17 @@ class Network:
         return module
 
     def parameters(self) -> dict[str, Any]:
-        """Return the tensors that vectors depend on, by name; a transformer may have others."""
-        every = dict(self._module.named_parameters())
-        if not self._learning:
-            device = next(iter(every.values())).device
-            ids = torch().full((1, 8), self.filler, device=device)
-            with torch().enable_grad():
-                vectors = unit_vectors(self._module, self, ids, torch().ones_like(ids), "float32")
-                found = torch().autograd.grad(
-                    vectors, list(every.values()), torch().ones_like(vectors), allow_unused=True
-                )
-            self._learning = tuple(
-                name for name, one in zip(every, found, strict=True) if one is not None
-            )
-        return {name: every[name] for name in self._learning}
+        """Return the tensors that learn, by name; vectors do not depend on all of some models."""
+        return dict(self._module.named_parameters())
 
     def step(self, gradients: dict[str, Any], rate: float, weight_decay: float) -> None:
-        """Take a step of AdamW; matrices decay, biases and scales do not."""
-        parameters = self.parameters()
+        """Take a step of AdamW; matrices decay, biases and scales do not.
+
+        Tensors without a gradient stay.
+        """
         if self._optimiser is None:
-            self._optimiser = self._new_optimiser(parameters)
-        for name, parameter in parameters.items():
+            self._optimiser = self._new_optimiser()
+        for name, parameter in self.parameters().items():
             parameter.grad = gradients.get(name)
         for group in self._optimiser.param_groups:
             group["lr"] = rate
@@ -225,128 +199,96 @@ class Network:
         self._optimiser.zero_grad(set_to_none=True)
         self.n_steps += 1
 
-    def _new_optimiser(self, parameters: dict[str, Any]) -> Any:
+    def _new_optimiser(self) -> Any:
+        every = list(self.parameters().values())
         groups = [
-            {"params": [p for p in parameters.values() if (p.ndim > 1) == decays], "decays": decays}
+            {"params": [p for p in every if (p.ndim > 1) == decays], "decays": decays}
             for decays in (True, False)
         ]
         groups = [group for group in groups if group["params"]]
-        optimiser = torch().optim.AdamW(groups, lr=0.0, betas=_BETAS, eps=_EPSILON)
-        if self.first is not None and self.second is not None:
-            for name, parameter in parameters.items():
-                optimiser.state[parameter] = {
-                    "step": torch().tensor(float(self.n_steps)),
-                    "exp_avg": self._moment(self.first, name, parameter),
-                    "exp_avg_sq": self._moment(self.second, name, parameter),
-                }
-            self.first = self.second = None  # the optimiser has them
-        return optimiser
-
-    @staticmethod
-    def _moment(held: Tensors, name: str, parameter: Any) -> Any:
-        return torch().from_numpy(np.array(held.arrays[name])).to(parameter.device)
+        return torch().optim.AdamW(groups, lr=0.0, betas=_BETAS, eps=_EPSILON)
 
     def forget_steps(self) -> None:
         """Drop the state of AdamW."""
-        self._optimiser = self.first = self.second = None
-        self.n_steps = 0
+        self._optimiser, self.n_steps = None, 0
 
     def tensors(self) -> Tensors:
         """Return the current weights; on a CPU they share the memory of the layers."""
         weights = self.weights  # another thread may be building the module
         if weights is not None:
             return weights
-        return Tensors(
-            {
-                _our_name(name): value.detach().cpu().numpy()
-                for name, value in self._module.state_dict().items()
-            }
-        )
+        state = self._module.state_dict().items()
+        return Tensors({name: value.detach().cpu().numpy() for name, value in state})
 
     def kept(self) -> dict[str, np.ndarray]:
         """Return the arrays of a checkpoint: the weights, and the state of AdamW."""
-        state = self.__getstate__()
+        state = self._optimiser.state
+        weights = self.tensors().arrays
         return {"n_steps": np.array(self.n_steps)} | {
-            f"{part}/{name}": array
-            for part in _LEARNT
-            if state[part] is not None
-            for name, array in state[part].arrays.items()
+            **{f"weights/{name}": array for name, array in weights.items()},
+            **{
+                f"{moment}/{name}": state[parameter][moment].cpu().numpy()
+                for moment in _MOMENTS
+                for name, parameter in self.parameters().items()
+                if parameter in state
+            },
         }
 
     def resume(self, found: dict[str, np.ndarray], device: Any) -> None:
         """Continue from a checkpoint; SavedModelError if it does not fit the layers."""
         self.module(device)
-        parameters = {name: one.detach().cpu().numpy() for name, one in self.parameters().items()}
-        held = dict(zip(_LEARNT, (self.tensors().arrays, parameters, parameters), strict=True))
-        arrays = {
-            part: {name: np.empty_like(array) for name, array in of.items()}
-            for part, of in held.items()
+        learnt = {
+            name: one for name, one in self.parameters().items() if f"{_MOMENTS[0]}/{name}" in found
         }
-        n_steps = np.array(0)
-        restore(
-            {"n_steps": n_steps}
-            | {f"{part}/{name}": one for part, of in arrays.items() for name, one in of.items()},
-            found,
-        )
-        state = {part: Tensors(of) for part, of in arrays.items()}
-        self.__setstate__(self.__getstate__() | state | {"n_steps": int(n_steps)})
+        arrays = {f"weights/{name}": np.array(one) for name, one in self.tensors().arrays.items()}
+        for moment in _MOMENTS:
+            arrays |= {
+                f"{moment}/{name}": np.array(one.detach().cpu().numpy())
+                for name, one in learnt.items()
+            }
+        restore(arrays | {"n_steps": (n_steps := np.array(0))}, found)
+        tensors = {name: torch().from_numpy(array) for name, array in arrays.items()}
+        held = {name: tensors[f"weights/{name}"] for name in self.tensors().arrays}
+        self._module.load_state_dict(held)
+        self.n_steps, self._optimiser = int(n_steps), self._new_optimiser()
+        for name, parameter in learnt.items():
+            moments = {key: tensors[f"{key}/{name}"].to(parameter.device) for key in _MOMENTS}
+            step = torch().tensor(float(self.n_steps))
+            self._optimiser.state[parameter] = {"step": step, **moments}
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**vars(self), "weights": self.tensors()}
-        if self._optimiser is not None:
-            for name, key in (("first", "exp_avg"), ("second", "exp_avg_sq")):
-                state[name] = Tensors(
-                    {
-                        of: self._optimiser.state[parameter][key].cpu().numpy()
-                        for of, parameter in self.parameters().items()
-                    }
-                )
-        for name in ("_module", "_optimiser", "_learning"):
-            del state[name]
-        return state
+        state = {name: one for name, one in vars(self).items() if name[0] != "_"}
+        del state["n_steps"]
+        return state | {"weights": self.tensors()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._module = self._optimiser = None
-        self._learning = ()
+        self._reset()
 
 
-def _torch_name(name: str) -> str:
-    """Return what the module calls a weight: names of its parts have no dots."""
-    return name.replace("dense.", "dense-", 1) if name.startswith("dense.") else name
-
-
-def _our_name(name: str) -> str:
-    return name.replace("dense-", "dense.", 1) if name.startswith("dense-") else name
-
-
-def unit_vectors(module: Any, network: Network, ids: Any, mask: Any, precision: str) -> Any:
+def unit_vectors(network: Network, device: Any, ids: Any, mask: Any, precision: str) -> Any:
     """Return the vectors of texts as a tensor of float32 of shape (n, dim), of norm 1.
 
     Parameters
     ----------
-    module : torch.nn.ModuleDict
-        Of the network.
     network : Network
-    ids, mask : tensor of int64 of shape (n, length)
-        As of `Chunk`, on the module's device.
+    device : torch.device
+    ids, mask : ndarray of int64 of shape (n, length)
+        As of `Chunk`.
     precision : {"float32", "bfloat16"}
         Of the products of the layers.
     """
-    transformer = module["transformer"]
+    module = network.module(device)
     n = len(ids)
     if n == 1:  # attention of one text alone would be rounded otherwise
-        ids, mask = ids.expand(2, -1), mask.expand(2, -1)
-    lower = torch().autocast(ids.device.type, torch().bfloat16, enabled=precision == "bfloat16")
-    with lower:
-        held = transformer(input_ids=ids, attention_mask=mask).last_hidden_state
+        ids, mask = (np.repeat(array, 2, axis=0) for array in (ids, mask))
+    ids, mask = (torch().from_numpy(array).to(device) for array in (ids, mask))
+    with torch().autocast(ids.device.type, torch().bfloat16, enabled=precision == "bfloat16"):
+        held = module["transformer"](input_ids=ids, attention_mask=mask).last_hidden_state
     vectors = _pooled(held.float(), mask, network.pooling)[:n]
-    layers = [layer for name, layer in module.items() if name != "transformer"]
-    if layers:
+    if "projection" in module:
         vectors = vectors[:, None].expand(-1, _COPIES, -1).reshape(n * _COPIES, -1)
-        for layer in layers:
-            vectors = layer(vectors)
-        vectors = vectors[::_COPIES]
+        vectors = module["projection"](vectors)[::_COPIES]
     return torch().nn.functional.normalize(vectors, dim=1)
 
 
@@ -367,12 +309,10 @@ def _leave_out(layer: Any, given: Any, output: Any) -> Any:
     That one draws from a generator that threads would share.
     """
     generator = getattr(_drops, "generator", None)
-    share = getattr(_drops, "share", None)
-    share = layer.p if share is None else share
-    if generator is None or share == 0:
+    if generator is None or layer.p == 0:
         return output
-    stays = torch().empty_like(output).bernoulli_(1.0 - share, generator=generator)
-    return output * stays / (1.0 - share)
+    stays = torch().empty_like(output).bernoulli_(1.0 - layer.p, generator=generator)
+    return output * stays / (1.0 - layer.p)
 
 
 class Dropping:
@@ -380,20 +320,15 @@ class Dropping:
 
     Parameters
     ----------
-    seed : int or None
-        None drops nothing.
-    share : float or None
-        Share of the units; None is the setting of each layer.
+    seed : int
     device : torch.device
     """
 
-    def __init__(self, seed: int | None, share: float | None, device: Any) -> None:
-        self._seed, self._share, self._device = seed, share, device
+    def __init__(self, seed: int, device: Any) -> None:
+        self._seed, self._device = seed, device
 
     def __enter__(self) -> None:
-        if self._seed is not None:
-            _drops.generator = torch().Generator(self._device).manual_seed(self._seed)
-            _drops.share = self._share
+        _drops.generator = torch().Generator(self._device).manual_seed(self._seed)
 
     def __exit__(self, *error: Any) -> None:
         _drops.generator = None

@@ -4,6 +4,7 @@ A mini-batch is cut into chunks by its texts alone, and their gradients are summ
 do not depend on the number of threads.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,23 +13,17 @@ import numpy as np
 from sklearn_xc._parallel.row_ranges import for_row_ranges
 from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc.embedding.encoders.transformer.libraries import one_thread, torch
-from sklearn_xc.embedding.encoders.transformer.network import (
-    Dropping,
-    Network,
-    token_bytes,
-    unit_vectors,
-)
-from sklearn_xc.embedding.encoders.transformer.tokens import Chunk, TokenRows, chunks_of
+from sklearn_xc.embedding.encoders.transformer.network import Dropping, Network, unit_vectors
 
 #: Tokens of a chunk, on a CPU and on a GPU.
 _TOKENS, _TOKENS_ON_GPU = 1024, 2**15
 #: Bytes that passes may keep for their gradients on a CPU, and the share of a GPU's free memory.
 KEPT_BYTES, _KEPT_SHARE = 2**30, 0.4
-
-
-def chunk_tokens(device: str = "cpu") -> int:
-    """Return the most tokens of a chunk, on a kind of device."""
-    return _TOKENS if device == "cpu" else _TOKENS_ON_GPU
+#: Lengths are padded to multiples, so that chunks have few shapes: the bits of a vector may depend
+#: on the length of its text alone.
+_MULTIPLE = 8
+#: Least number of texts of a chunk: one alone is passed twice, see ``unit_vectors``.
+_FEWEST = 2
 
 
 class Settings(NamedTuple):
@@ -38,21 +33,36 @@ class Settings(NamedTuple):
     ----------
     device : torch.device
     precision : {"float32", "bfloat16"}
-    dropout : float or None
-        Share of hidden units to drop in training; None is the setting of each layer.
-    checkpointing : bool or "auto"
-        Whether a pass is made again for its gradient, and not kept.
+    max_length : int
+        Maximum number of tokens of a text.
     """
 
     device: Any
     precision: str
-    dropout: float | None
-    checkpointing: Any
+    max_length: int
 
     def threads(self, n_jobs: int | None) -> int:
         """Return how many threads take chunks."""
         is_one = n_jobs is None or self.device.type != "cpu"
         return 1 if is_one else count_threads(n_jobs)
+
+
+class Chunk(NamedTuple):
+    """Texts of about the same length, embedded together.
+
+    Attributes
+    ----------
+    rows : ndarray of int64 of shape (m,)
+        Numbers of the texts.
+    ids : ndarray of int64 of shape (m, length)
+        Their tokens, padded at the end.
+    mask : ndarray of int64 of shape (m, length)
+        1 for a token, 0 for padding.
+    """
+
+    rows: np.ndarray
+    ids: np.ndarray
+    mask: np.ndarray
 
 
 class Passed(NamedTuple):
@@ -62,7 +72,6 @@ class Passed(NamedTuple):
     ----------
     V : ndarray of float32 of shape (n, dim)
     chunks : list of Chunk
-        Texts of about the same length.
     held : list of tensor or None
         Vectors of each chunk, with their graph; None for those to be passed again.
     seeds : list of int
@@ -76,53 +85,55 @@ class Passed(NamedTuple):
 
 
 def encode(
-    network: Network, rows: TokenRows, out: np.ndarray, settings: Settings, n_jobs: int | None
+    network: Network, texts: np.ndarray, out: np.ndarray, settings: Settings, n_jobs: int | None
 ) -> None:
     """Write the vectors of texts to the rows of `out`."""
-    device, module = settings.device, network.module(settings.device)
-    own = _chunks(network, rows, device, of_one_width=True)
+    chunks = _chunks(network, texts, settings, of_one_width=True)
+    network.module(settings.device)
 
     def work(first: int, last: int) -> None:
         with one_thread(), torch().inference_mode():
-            for chunk in own[first:last]:
-                vectors = _vectors(module, network, chunk, settings)
-                out[chunk.rows] = vectors.cpu().numpy()
+            for chunk in chunks[first:last]:
+                out[chunk.rows] = _vectors(network, chunk, settings).cpu().numpy()
 
-    for_row_ranges(work, len(own), 1, settings.threads(n_jobs))
+    for_row_ranges(work, len(chunks), 1, settings.threads(n_jobs))
 
 
 def forward(
-    network: Network, rows: TokenRows, seed: int, settings: Settings, n_jobs: int | None
+    network: Network, texts: np.ndarray, seed: int, settings: Settings, n_jobs: int | None
 ) -> Passed:
     """Return the vectors of a mini-batch in training."""
-    device, module = settings.device, network.module(settings.device)
-    own = _chunks(network, rows, device, of_one_width=False)
-    seeds = [(seed + i * 0x9E3779B97F4A7C15) % 2**63 for i in range(len(own))]
-    is_held = _which_held(own, network, settings)
-    V = np.zeros((len(rows.starts), network.dim), np.float32)
-    held: list[Any] = [None] * len(own)
+    chunks = _chunks(network, texts, settings, of_one_width=False)
+    network.module(settings.device)
+    seeds = [(seed + i * 0x9E3779B97F4A7C15) % 2**63 for i in range(len(chunks))]
+    is_held = _which_held(chunks, network, settings)
+    V = np.zeros((len(texts), network.dim), np.float32)
+    held: list[Any] = [None] * len(chunks)
 
     def work(first: int, last: int) -> None:
         with one_thread():
             for i in range(first, last):
-                dropping = Dropping(seeds[i], settings.dropout, device)
+                dropping = Dropping(seeds[i], settings.device)
                 with torch().set_grad_enabled(is_held[i]), dropping:
-                    vectors = _vectors(module, network, own[i], settings)
-                V[own[i].rows] = vectors.detach().cpu().numpy()
+                    vectors = _vectors(network, chunks[i], settings)
+                V[chunks[i].rows] = vectors.detach().cpu().numpy()
                 held[i] = vectors if is_held[i] else None
 
-    for_row_ranges(work, len(own), 1, settings.threads(n_jobs))
-    return Passed(V, own, held, seeds)
+    for_row_ranges(work, len(chunks), 1, settings.threads(n_jobs))
+    return Passed(V, chunks, held, seeds)
 
 
 def gradients(
     network: Network, passed: Passed, by_rows: np.ndarray, settings: Settings, n_jobs: int | None
 ) -> dict[str, Any]:
-    """Return the gradient by each weight, from that by the rows of ``passed.V``."""
-    device, module = settings.device, network.module(settings.device)
+    """Return the gradient by each weight, from that by the rows of ``passed.V``.
+
+    None for a weight that vectors do not depend on.
+    """
+    network.module(settings.device)
     parameters = network.parameters()
-    names, tensors = list(parameters), list(parameters.values())
-    total: list[Any] = []
+    tensors = list(parameters.values())
+    total: list[Any] = [None] * len(tensors)
     n_workers = settings.threads(n_jobs)
     found: list[Any] = [None] * len(passed.chunks)
 
@@ -132,46 +143,83 @@ def gradients(
                 chunk, vectors = passed.chunks[i], passed.held[i]
                 passed.held[i] = None
                 if vectors is None:
-                    with Dropping(passed.seeds[i], settings.dropout, device):
-                        vectors = _vectors(module, network, chunk, settings)
-                by_vectors = torch().from_numpy(by_rows[chunk.rows]).to(device, vectors.dtype)
-                found[i] = torch().autograd.grad(vectors, tensors, by_vectors)
+                    with Dropping(passed.seeds[i], settings.device):
+                        vectors = _vectors(network, chunk, settings)
+                by_vectors = torch().from_numpy(by_rows[chunk.rows]).to(vectors)
+                found[i] = torch().autograd.grad(vectors, tensors, by_vectors, allow_unused=True)
 
     for first in range(0, len(passed.chunks), n_workers):
         last = min(first + n_workers, len(passed.chunks))
         for_row_ranges(partial(work, first), last - first, 1, n_workers)
         with one_thread():
             for i in range(first, last):
-                total = _added(total, found[i])
+                total = [_sum(one, other) for one, other in zip(total, found[i], strict=True)]
                 found[i] = None
-    return dict(zip(names, total, strict=True))
+    return dict(zip(parameters, total, strict=True))
 
 
-def _vectors(module: Any, network: Network, chunk: Chunk, settings: Settings) -> Any:
-    ids, mask = (torch().from_numpy(array).to(settings.device) for array in (chunk.ids, chunk.mask))
-    return unit_vectors(module, network, ids, mask, settings.precision)
+def _vectors(network: Network, chunk: Chunk, settings: Settings) -> Any:
+    return unit_vectors(network, settings.device, chunk.ids, chunk.mask, settings.precision)
 
 
-def _added(total: list[Any], some: Any) -> list[Any]:
-    """Return the sums of two lists of gradients, those of the first in place."""
-    if not total:
-        return [gradient.contiguous() for gradient in some]
-    return [one.add_(other) for one, other in zip(total, some, strict=True)]
+def _sum(total: Any, gradient: Any) -> Any:
+    """Return the sum of two gradients, in place of the first; either may be missing."""
+    if total is None or gradient is None:
+        return total if gradient is None else gradient.contiguous()
+    return total.add_(gradient)
 
 
-def _chunks(network: Network, rows: TokenRows, device: Any, *, of_one_width: bool) -> list[Chunk]:
-    most = chunk_tokens(device.type)
-    return list(
-        chunks_of(rows, most, network.filler, network.max_length, of_one_width=of_one_width)
-    )
+def _chunks(
+    network: Network, texts: np.ndarray, settings: Settings, *, of_one_width: bool
+) -> list[Chunk]:
+    most = _TOKENS if settings.device.type == "cpu" else _TOKENS_ON_GPU
+    tokens = network.tokens(texts, settings.max_length)
+    return list(chunks_of(tokens, most, network.filler, network.max_length, of_one_width))
 
 
-def _which_held(own: list[Chunk], network: Network, settings: Settings) -> list[bool]:
+def chunks_of(
+    tokens: list[np.ndarray], most_tokens: int, filler: int, longest: int, of_one_width: bool
+) -> Iterator[Chunk]:
+    """Yield all texts in chunks, by rising length.
+
+    Parameters
+    ----------
+    tokens : list of ndarray of int64
+        Of each text.
+    most_tokens : int
+        Most tokens of a chunk, padding included; two longer texts are one too.
+    filler : int
+        The padding token.
+    longest : int
+        Maximum number of tokens of a text.
+    of_one_width : bool
+        Whether all texts of a chunk are padded to the same width, on which bits may depend.
+        Otherwise there are fewer chunks.
+    """
+    counts = np.array([len(ids) for ids in tokens], np.int64)
+    widths = np.minimum(-(-counts // _MULTIPLE) * _MULTIPLE, longest)
+    order = np.argsort(widths, kind="stable")
+    first = 0
+    while first < len(order):
+        last = first + 1
+        while (
+            last < len(order)
+            and (last - first < _FEWEST or (last + 1 - first) * widths[order[last]] <= most_tokens)
+            and not (of_one_width and widths[order[last]] > widths[order[first]])
+        ):
+            last += 1
+        places = order[first:last]
+        mask = np.arange(widths[places[-1]]) < counts[places, None]
+        ids = np.full(mask.shape, filler, np.int64)
+        ids[mask] = np.concatenate([tokens[i] for i in places])
+        yield Chunk(places, ids, mask.astype(np.int64))
+        first = last
+
+
+def _which_held(chunks: list[Chunk], network: Network, settings: Settings) -> list[bool]:
     """Return for which chunks the pass is kept for the gradient: the first that fit."""
-    if settings.checkpointing != "auto":
-        return [not settings.checkpointing] * len(own)
     room: float = KEPT_BYTES
     if settings.device.type == "cuda":
         room = _KEPT_SHARE * torch().cuda.mem_get_info(settings.device)[0]
-    ends = np.cumsum([chunk.n_tokens for chunk in own]) * token_bytes(network.config)
+    ends = np.cumsum([chunk.ids.size for chunk in chunks]) * network.token_bytes
     return [bool(end <= room) for end in ends]
