@@ -1,6 +1,5 @@
 """Out-of-fold scores of the best labels of each row."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from sklearn_xc._labels.out_of_fold import (
     said_by,
     tagger_in,
 )
-from sklearn_xc._parallel.engines import engine_at_work
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc.model_selection._cross_validate import refuse_stratified
 
@@ -131,8 +129,10 @@ def cross_val_topk(
     folds = _folds(X, as_rows(Y), targets, cv, of_split)
     are_columns = targets.kind != "classes" and names is None
     shared = (estimator, X, y, classes, are_columns, k, of_fit)
-    parts = [(*fold, np.flatnonzero(targets.counts_among(fold[0], n) == 0)) for fold in folds]
-    answers = _answers(shared, parts, n_jobs)
+    answers = Parallel(n_jobs=n_jobs)(
+        delayed(_answer)(*shared, train, test, np.flatnonzero(targets.counts_among(train, n) == 0))
+        for train, test in folds
+    )
     return _scores_as_csr(answers, [test for _, test in folds], (n, len(classes)))
 
 
@@ -186,22 +186,6 @@ def _folds(
             f"{times.max()} times by {cv!r}."
         )
     return folds
-
-
-def _answers(
-    shared: tuple[Any, ...], folds: Sequence[tuple[np.ndarray, ...]], n_jobs: int | None
-) -> list[Answers]:
-    """Run `_answer` for each fold, by joblib or on a cluster."""
-    engine = engine_at_work()
-    if not engine.is_cluster:
-        return list(Parallel(n_jobs=n_jobs)(delayed(_answer)(*shared, *fold) for fold in folds))
-    with engine.sharing(shared, _WHO) as place:
-        done = dict(place.run(_answer_there, enumerate(folds), engine.count(n_jobs).n))
-    return [done[number] for number in range(len(folds))]
-
-
-def _answer_there(shared: tuple[Any, ...], *fold: np.ndarray) -> Answers:
-    return _answer(*shared, *fold)
 
 
 def _answer(

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import sklearn
 from sklearn.base import clone
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import (
     GridSearchCV,
-    GroupKFold,
     HalvingGridSearchCV,
     KFold,
     RandomizedSearchCV,
@@ -64,24 +62,6 @@ def test_several_metrics_of_one_pass_in_a_cross_validation(data):
         values = TopKScorer((1, 3))(fitted, X[test], Y[test])
         assert result["test_P@1"][number] == pytest.approx(values["P@1"])
         assert result["test_PSP@3"][number] == pytest.approx(values["PSP@3"])
-
-
-@pytest.mark.parametrize("several", [False, True])
-def test_metadata_is_routed(several, data):
-    X, Y = data
-    weight, groups = np.repeat([0.1, 3.0], 45), np.arange(90) // 5
-    with sklearn.config_context(enable_metadata_routing=True):
-        scorer = TopKScorer((1,), ("precision",)) if several else get_scorer("P@1")
-        scorer = scorer.set_score_request(sample_weight=True)
-        model = OvALinearXC(prune=0).set_fit_request(sample_weight=True)
-        search = GridSearchCV(
-            model, {"C": [1.0]}, scoring=scorer, cv=GroupKFold(2), refit="P@1" if several else True
-        ).fit(X, Y, sample_weight=weight, groups=groups)
-    scores = []
-    for train, test in GroupKFold(2).split(X, groups=groups):
-        fitted = OvALinearXC(prune=0, C=1.0).fit(X[train], Y[train], sample_weight=weight[train])
-        scores.append(get_scorer("P@1")(fitted, X[test], Y[test], sample_weight=weight[test]))
-    assert search.best_score_ == pytest.approx(np.mean(scores))
 
 
 def test_cross_val_predict_and_train_test_split(data):
