@@ -1,9 +1,9 @@
-"""Metrics on the k best labels of every instance, and scorers that carry them into searches.
+"""Metrics on the k best labels of every instance, and scorers for searches.
 
 Nothing here makes an array of n_samples x n_labels entries::
 
     Y_true, topk                    indicator or classes; positions or sparse scores
-        |          check.py         checks of all arguments; classes.py class labels to positions
+        |          check.py         checks of all arguments, class labels to positions
         v
       Hits         hits.py          which of the k best are true; all metrics at k read this record
         |

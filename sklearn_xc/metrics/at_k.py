@@ -6,9 +6,6 @@ import numpy as np
 
 from sklearn_xc.metrics.hits import Hits, discounts, mean_over_rows, measure, up_to
 
-#: Bytes that bincount may take for labels that do not occur.
-_SPARE = 1 << 20
-
 
 def precision_at_k(
     Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None, classes: Any = None
@@ -398,8 +395,7 @@ def _count_labels(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the (weighted) instances whose label is rightly named, is named, and is true.
 
-    Three float64 arrays with an entry for each label, those left out that do not occur if the
-    largest label is far above the number of pairs.
+    Three float64 arrays with an entry for each label that occurs.
     """
     is_named = hits.positions[:, :k] >= 0
     named, right = hits.positions[:, :k][is_named], hits.hit[:, :k][is_named]
@@ -407,10 +403,8 @@ def _count_labels(
     if weight is not None:
         rows = np.broadcast_to(np.arange(len(weight))[:, None], is_named.shape)[is_named]
         of_named, of_true = weight[rows], weight[hits.true.rows]
-    width = 1 + max(int(true.max(initial=-1)), int(named.max(initial=-1)))
-    if width > 4 * (len(true) + len(named)) + _SPARE:
-        labels, at = np.unique(np.concatenate([true, named]), return_inverse=True)
-        width, true, named = len(labels), at[: len(true)], at[len(true) :]
+    labels, at = np.unique(np.concatenate([true, named]), return_inverse=True)
+    width, true, named = len(labels), at[: len(true)], at[len(true) :]
     of_right = None if of_named is None else of_named[right]
     return (
         np.bincount(named[right], of_right, width).astype(np.float64),

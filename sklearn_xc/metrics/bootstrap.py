@@ -58,8 +58,7 @@ def paired_bootstrap(
     topk_a: Any,
     topk_b: Any,
     *,
-    metric: str = "precision",
-    k: int | None = None,
+    metric: str = "P@1",
     propensities: Any = None,
     n_resamples: int = 9999,
     confidence: float = 0.95,
@@ -80,11 +79,9 @@ def paired_bootstrap(
         Indicator, or one class per row, as in :func:`precision_at_k`.
     topk_a, topk_b : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The labels as the two models rank them, as in :func:`precision_at_k`.
-    metric : str, default="precision"
+    metric : str, default="P@1"
         The metric to compare: "P@k", "nDCG@k", "R@k", "PSP@k" or "PSnDCG@k" with a number for k,
-        as in :func:`get_scorer`; or a name without a cut-off, which is then `k`.
-    k : int, default=None
-        The cut-off for a `metric` that does not name one; None is 1.
+        as in :func:`get_scorer`.
     propensities : array-like of shape (n_labels,), default=None
         For "PSP@k" and "PSnDCG@k", which need them: see :func:`psp_at_k`.
     n_resamples : int, default=9999
@@ -161,7 +158,7 @@ def paired_bootstrap(
     >>> found.low > 0
     True
     """
-    metric, k = _check_metric(metric, k)
+    metric, k = _check_metric(metric)
     n_resamples = check_count(n_resamples, "n_resamples", least=100)
     if not is_number(confidence) or not 0 < float(confidence) < 1:
         raise ValueError(f"confidence: expected a number between 0 and 1. Got {confidence!r}.")
@@ -188,26 +185,15 @@ def paired_bootstrap(
     return PairedDifference(*found, len(difference), name, float(confidence))
 
 
-def _check_metric(metric: Any, k: Any) -> tuple[str, int]:
-    """Return the long name of a metric that is a sum over rows, and the cut-off.
-
-    Raises
-    ------
-    ValueError
-        For any other metric, and where `metric` and `k` name two cut-offs.
-    """
-    text = metric.lower() if isinstance(metric, str) else ""
-    parts = re.fullmatch(r"(\w+?)(?:@([1-9][0-9]*))?", text)
+def _check_metric(metric: Any) -> tuple[str, int]:
+    """Return the long name of a metric that is a sum over rows, and the cut-off."""
+    parts = re.fullmatch(r"(\w+)@([1-9][0-9]*)", metric.lower() if isinstance(metric, str) else "")
     known = BY_ANY_NAME.get(parts[1], "") if parts else ""
     if parts is None or known not in SUMS:
         names = ", ".join(f'"{SUMS[name].short}@k"' for name in SUMS)
         raise ValueError(
             f"metric: expected one of {names} with a number of at least 1 for k. Got {metric!r}."
         )
-    if parts[2] is None:
-        return known, 1 if k is None else check_count(k, "k")
-    if k is not None and check_count(k, "k") != int(parts[2]):
-        raise ValueError(f"k: metric={metric!r} names the cut-off already. Got k={k!r} as well.")
     return known, int(parts[2])
 
 

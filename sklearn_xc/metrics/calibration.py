@@ -14,7 +14,6 @@ from sklearn_xc.metrics.check import (
     check_sparse_scores,
     check_topk,
     check_y_true,
-    topk_of_csr,
 )
 from sklearn_xc.metrics.hits import is_true
 
@@ -131,9 +130,9 @@ def find_pairs(
     k = None if k is None else check_count(k, "k")
     true = check_y_true(Y_true, classes)
     if isinstance(Y_prob, tuple):
-        rows, labels, probability = _of_arrays(Y_prob, k, true)
+        rows, labels, probability = _pairs_of_arrays(Y_prob, k, true)
     else:
-        rows, labels, probability = _of_matrix(Y_prob, k, true)
+        rows, labels, probability = _pairs_of_matrix(Y_prob, k, true)
     wrong = ~((probability >= 0) & (probability <= 1))
     if wrong.any():
         at = int(wrong.argmax())
@@ -150,49 +149,43 @@ def find_pairs(
     return probability, is_true(true, rows, labels), of_pairs
 
 
-def _of_arrays(
+def _pairs_of_arrays(
     Y_prob: tuple, k: int | None, true: TrueLabels
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rows, labels and probabilities of ``(indices, probabilities)``."""
-    if k is None:
-        shape = np.shape(as_array(Y_prob[0], "Y_prob", "rows of one length")) if Y_prob else ()
-        k = shape[1] if len(shape) == 2 else 1
-    positions = check_topk(Y_prob, k, true, "Y_prob", may_rise=True)
+    parts = [as_array(one, "Y_prob", "rows of one length") for one in Y_prob]
+    if len(parts) != 2 or parts[0].ndim != 2 or parts[0].shape != parts[1].shape:
+        raise ValueError(
+            "Y_prob: a tuple must be (indices, probabilities) of one shape, as predict_proba_topk "
+            f"gives. Got {len(parts)} entries of shapes {[part.shape for part in parts]}."
+        )
+    k = parts[0].shape[1] if k is None else k
+    positions = check_topk(parts[0], k, true, "Y_prob")
     kept = positions >= 0
-    probability = np.asarray(Y_prob[1], np.float64)[:, :k]
-    return np.nonzero(kept)[0], positions[kept], probability[kept]
+    return np.nonzero(kept)[0], positions[kept], parts[1][:, :k][kept].astype(np.float64)
 
 
-def _of_matrix(
+def _pairs_of_matrix(
     Y_prob: Any, k: int | None, true: TrueLabels
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the same of the stored entries of a sparse matrix, or of all of a dense one."""
-    scores = check_sparse_scores(
-        Y_prob if sp.issparse(Y_prob) else _all_stored(Y_prob), true, "Y_prob"
-    )
+    if not sp.issparse(Y_prob):
+        dense = as_array(Y_prob, "Y_prob", "a matrix of probabilities")
+        if dense.ndim != 2 or dense.dtype.kind != "f":
+            raise ValueError(
+                "Y_prob: expected a matrix of probabilities, sparse or dense, of shape (n_samples, "
+                f"n_labels), or a tuple (indices, probabilities). Got dtype {dense.dtype} and "
+                f"shape {dense.shape}."
+            )
+        n, n_labels = dense.shape
+        stored = (dense.ravel(), np.tile(np.arange(n_labels), n), np.arange(n + 1) * n_labels)
+        Y_prob = sp.csr_array(stored, dense.shape)
+    scores = check_sparse_scores(Y_prob, true, "Y_prob")
     rows = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
     labels, probability = scores.indices.astype(np.int64), scores.data.astype(np.float64)
     if k is None:
         return rows, labels, probability
     check_k_of_csr(k, scores, "Y_prob")
-    positions = topk_of_csr(scores, k)
-    kept = positions >= 0
-    best_rows, best = np.nonzero(kept)[0], positions[kept]
-    # Rows are in order and so are their labels: each best pair is found by a single key.
-    width = 1 + int(labels.max(initial=0))
-    place = np.searchsorted(rows * width + labels, best_rows * width + best)
-    return best_rows, best, probability[place]
-
-
-def _all_stored(Y_prob: Any) -> sp.csr_array:
-    """Return a dense matrix as a CSR in which zeros are stored."""
-    dense = as_array(Y_prob, "Y_prob", "a matrix of probabilities")
-    if dense.ndim != 2 or dense.dtype.kind != "f":
-        raise ValueError(
-            "Y_prob: expected a matrix of probabilities, sparse or dense, of shape (n_samples, "
-            f"n_labels), or a tuple (indices, probabilities). Got dtype {dense.dtype} and shape "
-            f"{dense.shape}."
-        )
-    n_rows, n_labels = dense.shape
-    indptr = np.arange(n_rows + 1) * n_labels
-    return sp.csr_array((dense.ravel(), np.tile(np.arange(n_labels), n_rows), indptr), dense.shape)
+    order = np.lexsort((-probability, rows))  # stable: rows are in order, and so are their labels
+    best = order[np.arange(len(rows)) - scores.indptr[rows] < k]
+    return rows[best], labels[best], probability[best]

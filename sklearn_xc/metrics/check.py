@@ -1,4 +1,4 @@
-"""Checks of all arguments of the metrics."""
+"""Checks of the arguments of the metrics."""
 
 from typing import Any, NamedTuple
 
@@ -6,29 +6,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._input.arguments import as_native, check_count, check_numbers, refuse_disguised
-from sklearn_xc._input.containers import to_array
+from sklearn_xc._input.containers import is_missing, to_array
 from sklearn_xc._input.sparse import check_sparse, rows_are_canonical
-from sklearn_xc._labels.name_lists import (
-    is_written_list,
-    likely_separator,
-    names_in,
-    separator_within,
-)
-from sklearn_xc._parallel.memory import require_bytes
-from sklearn_xc._parallel.row_ranges import cut_rows
-from sklearn_xc.metrics.classes import check_classes, positions_in
+from sklearn_xc._labels.names import positions_of
 
-#: What to do with several names per row, which no metric takes.
-NAMES_BECOME = (
-    "Lists of names become an indicator with encode_targets of the fitted TextClassifierXC, or "
-    "transform of the binarizer that the model was fitted with"
-)
-#: Rows of Y_true that are searched for several names.
-_SEARCHED = 1000
-#: Positions from which the free memory is checked.
-_SMALL_RESULT = 1 << 22
-#: Stored scores sorted at a time: keys, order and ranks of 4 Mi entries take about 150 MB.
-_BLOCK_ENTRIES = 1 << 22
+#: What turns lists of names into what metrics take.
+_ENCODE = "Lists of names become an indicator with encode_targets of the fitted TextClassifierXC"
 
 
 class TrueLabels(NamedTuple):
@@ -51,10 +34,8 @@ class TrueLabels(NamedTuple):
 
 def check_k(k: Any) -> tuple[int, ...]:
     """Return the cut-offs as a tuple of ints; a single int gives a tuple of one."""
-    refuse_disguised(k, "k")
-    ks = tuple(k) if isinstance(k, list | tuple | range) or np.ndim(k) == 1 else (k,)
     try:
-        ks = tuple(check_count(one, "k") for one in ks)
+        ks = tuple(check_count(one, "k") for one in (k if np.ndim(k) == 1 else (k,)))
     except ValueError:
         ks = ()
     if not ks:
@@ -68,15 +49,11 @@ def check_y_true(Y_true: Any, classes: Any = None) -> TrueLabels:
     A 1-D entry that is not among the classes, or is -1 where no classes were given, stands for a
     class that has no column: it is never a hit, and it counts as a true label of its row.
     """
-    known = None if classes is None else check_classes(classes)
+    known = None if classes is None else _check_classes(classes)
     if sp.issparse(Y_true):
         labels = pairs_of_sparse(Y_true, "Y_true")
     else:
-        dense = as_array(
-            Y_true,
-            "Y_true",
-            f"an indicator matrix or one class per row. {NAMES_BECOME}",
-        )
+        dense = as_array(Y_true, "Y_true", f"an indicator or one class per row. {_ENCODE}")
         if known is not None and dense.ndim == 2 and dense.shape[1] == 1 != len(known):
             dense = dense[:, 0]
         if dense.ndim == 1:
@@ -86,7 +63,7 @@ def check_y_true(Y_true: Any, classes: Any = None) -> TrueLabels:
         else:
             raise ValueError(f"Y_true: expected 1 or 2 dimensions. Got shape {dense.shape}.")
     if len(labels.counts) == 0:
-        raise ValueError("Y_true: expected at least one row. Got none; a mean over them is void.")
+        raise ValueError("Y_true: expected at least one row. Got none; the metric is undefined.")
     if known is not None and labels.n_labels != len(known):
         raise ValueError(
             f"classes: Y_true has {labels.n_labels} label columns. Got {len(known)} classes."
@@ -107,8 +84,7 @@ def as_array(values: Any, name: str, expected: str) -> np.ndarray:
 def pairs_of_sparse(Y: Any, name: str) -> TrueLabels:
     """Return the pairs of a sparse indicator, checked under the argument's name."""
     check_sparse(Y, name)
-    if Y.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: expected an indicator of 0 and 1. Got dtype {Y.dtype}.")
+    _check_indicator_dtype(Y.dtype, name)
     Y = canonical_csr(Y)
     rows = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr))
     columns = Y.indices.astype(np.int64)
@@ -125,33 +101,26 @@ def pairs_of_sparse(Y: Any, name: str) -> TrueLabels:
 def canonical_csr(matrix: Any) -> sp.csr_array:
     """Return a checked sparse matrix as a CSR with rising columns in each row, each once.
 
-    Repeated entries are added up. The arrays are the caller's where they are so already.
+    Repeated entries are added up, in int64 where 200 ones would overflow. The arrays are those of
+    a canonical CSR that is passed.
     """
-    if matrix.format in ("coo", "bsr"):
-        matrix = _widened(matrix)  # their conversion adds up
+    is_narrow = matrix.dtype.kind in "biu"
+    if is_narrow and matrix.format in ("coo", "bsr"):  # their conversion adds up
+        matrix = matrix.astype(np.int64)
     matrix = matrix.tocsr()
     n = int(matrix.indptr[-1])  # the arrays may be longer
     data, indices = matrix.data[:n], matrix.indices[:n]
     if rows_are_canonical(matrix.indptr, indices):
         return sp.csr_array((data, indices, matrix.indptr), shape=matrix.shape)
-    csr = sp.csr_array((_widened(data), indices, matrix.indptr), shape=matrix.shape, copy=True)
+    data = data.astype(np.int64) if is_narrow else data
+    csr = sp.csr_array((data, indices, matrix.indptr), shape=matrix.shape, copy=True)
     csr.sum_duplicates()
     return csr
 
 
-def _widened(values: Any) -> Any:
-    """Return a matrix or array in a dtype in which the sum of two trues, or of 200 ones, is one."""
-    kind = values.dtype.kind
-    if kind == "f" or (kind in "iu" and values.dtype.itemsize == 8):
-        return values
-    return values.astype(np.int64)
-
-
 def pairs_of_dense(Y: np.ndarray, name: str) -> TrueLabels:
     """Return the pairs of a dense indicator, checked under the argument's name."""
-    if Y.dtype.kind not in "biuf":
-        hint = f" {NAMES_BECOME}." if _holds_texts(Y.ravel()) else ""
-        raise ValueError(f"{name}: expected an indicator of 0 and 1. Got dtype {Y.dtype}.{hint}")
+    _check_indicator_dtype(Y.dtype, name)
     true = Y == 1
     bad = np.argwhere(~true & (Y != 0))
     if bad.size:
@@ -161,6 +130,11 @@ def pairs_of_dense(Y: np.ndarray, name: str) -> TrueLabels:
     return TrueLabels(rows, columns, np.bincount(rows, minlength=len(Y)), Y.shape[1])
 
 
+def _check_indicator_dtype(dtype: np.dtype, name: str) -> None:
+    if dtype.kind not in "biuf":
+        raise ValueError(f"{name}: expected an indicator of 0 and 1. Got dtype {dtype}. {_ENCODE}.")
+
+
 def _not_binary(name: str, value: Any, row: int, column: int) -> ValueError:
     return ValueError(
         f"{name}: an indicator holds only 0 and 1. Got {value} at row {row}, column {column} "
@@ -168,20 +142,41 @@ def _not_binary(name: str, value: Any, row: int, column: int) -> ValueError:
     )
 
 
-def _pairs_of_classes(y: np.ndarray, known: np.ndarray | None) -> TrueLabels:
-    several = _several_names(y, known)
-    if several is not None:
+def _check_classes(classes: Any) -> np.ndarray:
+    """Return the classes of a classifier as a 1-D array, distinct."""
+    if np.ma.isMaskedArray(classes):
+        refuse_disguised(classes, "classes")
+    if isinstance(classes, list) and classes and all(np.ndim(one) == 1 for one in classes):
+        return np.arange(len(classes))  # of scikit-learn's forests, an array for each label
+    array = np.asarray(classes)
+    if array.ndim != 1 or not array.size:
         raise ValueError(
-            "Y_true: expected an indicator matrix or one class per row. Got several names in a "
-            f"row, such as {several!r}. {NAMES_BECOME}; of one class per row, pass "
-            "classes=clf.classes_ of the classifier."
+            "classes: expected a sequence of class labels, as clf.classes_ of a fitted "
+            f"classifier. Got {type(classes).__name__} of shape {np.shape(classes)}."
         )
+    values, counts = np.unique(positions_of(array, array), return_counts=True)
+    if len(values) < len(array):
+        twice = array[values[counts.argmax()]]
+        raise ValueError(f"classes: expected different ones. Got {twice} twice.")
+    return array
+
+
+def _pairs_of_classes(y: np.ndarray, known: np.ndarray | None) -> TrueLabels:
     if known is not None:
-        y = positions_in(known, y)
+        values, is_text = y.tolist(), isinstance(known.tolist()[0], str)
+        odd = [isinstance(one, str) != is_text or is_missing(one) for one in values]
+        if any(odd):
+            row = odd.index(True)
+            raise ValueError(
+                f"Y_true: expected class labels like those in classes, such as {known[0]!r}. Got "
+                f"{values[row]!r} at row {row}. {_ENCODE}."
+            )
+        y = positions_of(y, known)
     elif y.dtype.kind not in "iu":
         raise ValueError(
             "Y_true: a 1-D array must hold one integer position in classes_ per row. Got dtype "
-            f"{y.dtype}. If these are class labels, pass classes=clf.classes_ of the classifier."
+            f"{y.dtype}. If these are class labels, pass classes=clf.classes_ of the classifier. "
+            f"{_ENCODE}."
         )
     elif y.size and y.min() < -1:
         row = int(np.flatnonzero(y < -1)[0])
@@ -189,57 +184,40 @@ def _pairs_of_classes(y: np.ndarray, known: np.ndarray | None) -> TrueLabels:
             f"Y_true: positions start at 0, and -1 stands for a class without a column. "
             f"Got {y[row]} at row {row}. If these are class labels, pass classes=clf.classes_."
         )
-    y = as_int64(y, "Y_true")
+    y = y.astype(np.int64, copy=False)
     rows = np.flatnonzero(y >= 0)
     n_labels = None if known is None else len(known)
     return TrueLabels(rows, y[rows], np.ones(len(y), dtype=np.int64), n_labels)
 
 
-def _holds_texts(y: np.ndarray) -> bool:
-    return y.dtype.kind in "UT" or (y.dtype == object and any(isinstance(one, str) for one in y))
-
-
-def _several_names(y: np.ndarray, known: np.ndarray | None) -> Any:
-    """Return a row that is a list of names, or a text of names with a separator; None without."""
-    if y.dtype.kind not in "UTO":
-        return None
-    rows = y[:_SEARCHED].tolist()
-    for row in rows:
-        if isinstance(row, list | tuple | set | frozenset | np.ndarray):
-            return row
-    texts = [row for row in rows if isinstance(row, str)]
-    if known is None:
-        likely = likely_separator([[row] for row in texts])
-        return None if likely is None else next(row for row in texts if likely in row)
-    names = set(known.tolist())
-    for row in texts:
-        if is_written_list(row) and row not in names:
-            return row
-        separator = None if row in names else separator_within(row, names)
-        if separator is not None and all(one in names for one in names_in(row, separator)):
-            return row
-    return None
-
-
-def as_int64(positions: np.ndarray, name: str) -> np.ndarray:
-    """Return positions as int64, in which those of uint64 may not fit."""
-    if positions.dtype == np.uint64 and positions.size and positions.max() >= 2**63:
-        raise ValueError(f"{name}: positions must be below 2**63. Got {positions.max()}.")
-    return positions.astype(np.int64, copy=False)
-
-
-def check_topk(
-    topk: Any, k: int, labels: TrueLabels, name: str = "topk", *, may_rise: bool = False
-) -> np.ndarray:
-    """Return the first `k` positions of each row, shape (n_samples, k), int64, -1 for none.
-
-    `name` is that of the argument, for messages. Numbers beside the labels `may_rise` along a row
-    where they are not what the labels were ranked by.
-    """
+def check_topk(topk: Any, k: int, labels: TrueLabels, name: str = "topk") -> np.ndarray:
+    """Return the first `k` positions of each row, shape (n_samples, k), int64, -1 for none."""
     if sp.issparse(topk):
-        positions = _positions_of_csr(topk, k, labels, name)
-    else:
-        positions = _positions_of_arrays(topk, k, labels, name, may_rise)
+        scores = check_sparse_scores(topk, labels, name)
+        check_k_of_csr(k, scores, name)
+        return topk_of_csr(scores, k)
+    expected = "integer label positions of shape (n_samples, at least k), best first"
+    is_pair = isinstance(topk, tuple) and len(topk) == 2 and np.ndim(topk[0]) == 2
+    indices = as_array(topk[0] if is_pair else topk, name, expected)
+    if is_pair:
+        _check_scores(as_array(topk[1], name, "scores in rows of one length"), indices.shape, name)
+    if indices.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name}: expected integer label positions, best first, or a sparse matrix of scores. "
+            f"Got a dense array of dtype {indices.dtype}. Dense scores become positions with "
+            "np.argsort(-scores, axis=1, kind='stable')[:, :k]."
+        )
+    if indices.ndim != 2:
+        raise ValueError(f"{name}: expected shape (n_samples, at least k). Got {indices.shape}.")
+    _check_n_rows(name, indices.shape[0], labels)
+    if k > indices.shape[1]:
+        raise ValueError(
+            f"k must be at most {indices.shape[1]}, the columns of {name}. Got {k}. Ask "
+            f"predict_topk for k={k} labels; it pads with -1 where there are fewer."
+        )
+    positions = indices[:, :k].astype(np.int64, copy=False)
+    rows = np.arange(len(positions))[:, None]
+    _check_positions(positions, labels.n_labels, rows, name, lowest=-1)
     in_order = np.sort(positions, axis=1)
     twice = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] >= 0)
     if twice.any():
@@ -251,10 +229,19 @@ def check_topk(
     return positions
 
 
-def _positions_of_csr(topk: Any, k: int, labels: TrueLabels, name: str) -> np.ndarray:
-    scores = check_sparse_scores(topk, labels, name)
-    check_k_of_csr(k, scores, name)
-    return topk_of_csr(scores, k)
+def _check_scores(scores: np.ndarray, shape: tuple[int, ...], name: str) -> None:
+    if scores.shape != shape or scores.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name}: indices and scores must be numbers of the same shape (n_samples, k). Got "
+            f"{shape} and {scores.shape}, scores of dtype {scores.dtype}."
+        )
+    wrong = ~(scores[:, 1:] <= scores[:, :-1]).all(axis=1) | np.isnan(scores).any(axis=1)
+    if wrong.any():
+        raise ValueError(
+            f"{name}: expected scores without NaN, the best first. Got other ones in row "
+            f"{wrong.argmax()}. Of predict_proba_topk, whose labels are in the order of their "
+            "scores, pass the labels alone: [0]."
+        )
 
 
 def check_sparse_scores(scores: Any, labels: TrueLabels, name: str) -> sp.csr_array:
@@ -265,9 +252,9 @@ def check_sparse_scores(scores: Any, labels: TrueLabels, name: str) -> sp.csr_ar
             f"{name}: a sparse argument must be a matrix of scores, as decision_function gives "
             f"after a sparse fit. Got dtype {scores.dtype}."
         )
-    _check_rows(name, scores.shape[0], labels)
+    _check_n_rows(name, scores.shape[0], labels)
     n_labels = scores.shape[1]
-    if labels.n_labels is not None and n_labels != labels.n_labels:
+    if labels.n_labels not in (None, n_labels):
         raise ValueError(
             f"{name}: Y_true has {labels.n_labels} label columns, the sparse scores have "
             f"{n_labels}."
@@ -287,62 +274,7 @@ def check_k_of_csr(k: int, scores: sp.csr_array, name: str) -> None:
         raise ValueError(f"k must be at most {n_labels}, the label columns of {name}. Got {k}.")
 
 
-def _positions_of_arrays(
-    topk: Any, k: int, labels: TrueLabels, name: str, may_rise: bool
-) -> np.ndarray:
-    expected = "integer label positions of shape (n_samples, at least k), best first"
-    if isinstance(topk, tuple):
-        if len(topk) != 2:
-            raise ValueError(
-                f"{name}: a tuple must be (indices, scores) as predict_topk gives. Got "
-                f"{len(topk)} entries."
-            )
-        indices = as_array(topk[0], name, expected)
-        scores = as_array(topk[1], name, "scores in rows of one length")
-        _check_scores(scores, indices.shape, name, may_rise)
-    else:
-        indices = as_array(topk, name, expected)
-    if indices.dtype.kind not in "iu":
-        raise ValueError(
-            f"{name}: expected integer label positions, best first, or a sparse matrix of scores. "
-            f"Got a dense array of dtype {indices.dtype}. Dense scores become positions with "
-            "np.argsort(-scores, axis=1, kind='stable')[:, :k]."
-        )
-    if indices.ndim != 2:
-        raise ValueError(f"{name}: expected shape (n_samples, at least k). Got {indices.shape}.")
-    _check_rows(name, indices.shape[0], labels)
-    if k > indices.shape[1]:
-        raise ValueError(
-            f"k must be at most {indices.shape[1]}, the columns of {name}. Got {k}. Ask "
-            f"predict_topk for k={k} labels; it pads with -1 where there are fewer."
-        )
-    positions = as_int64(indices[:, :k], name)
-    rows = np.arange(len(positions))[:, None]
-    _check_positions(positions, labels.n_labels, rows, name, lowest=-1)
-    return positions
-
-
-def _check_scores(scores: np.ndarray, shape: tuple[int, ...], name: str, may_rise: bool) -> None:
-    if scores.shape != shape or scores.ndim != 2:
-        raise ValueError(
-            f"{name}: indices and scores must both have shape (n_samples, k). Got "
-            f"{shape} and {scores.shape}."
-        )
-    if scores.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: expected scores. Got an array of dtype {scores.dtype}.")
-    missing = np.isnan(scores).any(axis=1)
-    if missing.any():
-        raise ValueError(f"{name}: expected scores. Got NaN in row {missing.argmax()}.")
-    rising = (scores[:, 1:] > scores[:, :-1]).any(axis=1)
-    if rising.any() and not may_rise:
-        raise ValueError(
-            f"{name}: expected the best score first, but they rise in row {rising.argmax()}. Of "
-            "predict_proba_topk, whose labels are in the order of their scores, pass the labels "
-            "alone: [0]."
-        )
-
-
-def _check_rows(name: str, n_rows: int, labels: TrueLabels) -> None:
+def _check_n_rows(name: str, n_rows: int, labels: TrueLabels) -> None:
     if n_rows != len(labels.counts):
         raise ValueError(f"{name}: Y_true has {len(labels.counts)} rows, {name} has {n_rows}.")
 
@@ -368,87 +300,55 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     if sample_weight is None:
         return None
     weight = check_numbers(sample_weight, "sample_weight", n_rows, "row of Y_true")
-    bad = weight < 0
-    if bad.any():
-        raise ValueError(
-            "sample_weight: expected numbers of at least 0. Got "
-            f"{weight[bad.argmax()]} at row {bad.argmax()}."
-        )
     with np.errstate(over="ignore"):
         total = weight.sum()
-    if not 0 < total < np.inf:
+    if (weight < 0).any() or not 0 < total < np.inf:
         raise ValueError(
-            f"sample_weight: expected a positive, finite sum. Got {total:g}: "
-            + ("only zeros." if total == 0 else "divide them by their maximum.")
+            "sample_weight: expected numbers of at least 0, with a positive and finite sum. Got "
+            f"{weight.min():g} at row {weight.argmin()}, and a sum of {total:g}."
         )
     return weight
 
 
-def check_propensities(propensities: Any, labels: TrueLabels) -> np.ndarray:
+def check_propensities(propensities: Any, labels: TrueLabels | None = None) -> np.ndarray:
     """Return the propensities as float64 of shape (n_labels,), each in (0, 1]."""
-    p = check_probabilities(propensities, labels.n_labels)
-    _check_positions(labels.columns, len(p), labels.rows, "Y_true")
-    return p
-
-
-def check_probabilities(propensities: Any, n_labels: int | None) -> np.ndarray:
-    """Return propensities as float64 of shape (n_labels,), of any shape (n,) where it is None."""
     if propensities is None:
         raise ValueError(
             "propensities holds None, and PSP and PSnDCG need one for each label: "
             "propensity(clf.label_counts_, clf.n_samples_fit_)."
         )
-    p = check_numbers(propensities, "propensities", n_labels, "label")
-    if np.asarray(propensities).dtype == bool:
-        raise ValueError("propensities: expected probabilities in (0, 1]. Got dtype bool.")
+    p = check_numbers(
+        propensities, "propensities", None if labels is None else labels.n_labels, "label"
+    )
     bad = ~((p > 0) & (p <= 1))
     if bad.any():
         raise ValueError(
             f"propensities: expected probabilities in (0, 1]. Got {p[bad.argmax()]} for label "
             f"{bad.argmax()}. Inverse propensities have to be inverted first."
         )
+    if labels is not None:
+        _check_positions(labels.columns, len(p), labels.rows, "Y_true")
     return p
 
 
-def topk_of_csr(scores: Any, k: int) -> np.ndarray:
-    """Return the columns of the `k` best stored scores of each row.
+def topk_of_csr(scores: sp.csr_array, k: int) -> np.ndarray:
+    """Return the columns of the `k` best stored scores of each row, (n_rows, k), int64.
 
-    Missing entries are not scores, stored zeros are; equal scores go to the smaller column.
+    Best first, padded with -1. Missing entries are not scores, stored zeros are; equal scores go to
+    the smaller column. O(nnz log nnz) time, O(nnz) memory.
 
     Parameters
     ----------
-    scores : csr_array of shape (n_rows, n_columns), without NaN
-        The columns of a row may come in any order.
+    scores : csr_array of shape (n_rows, n_columns)
+        Canonical, without NaN.
     k : int
-
-    Returns
-    -------
-    ndarray of shape (n_rows, k), int64
-        Best first, padded with -1.
-
-    Notes
-    -----
-    O(nnz log nnz) time; memory beside the result is bounded by a constant number of entries or by
-    the longest row, as long as the columns of each row are in order; else the scores are copied.
     """
-    if not scores.has_sorted_indices:
-        scores = scores.sorted_indices()  # a copy
     # Unsigned integers have no negatives to sort by.
     data = scores.data if scores.data.dtype.kind == "f" else scores.data.astype(np.float64)
-    indptr = scores.indptr.astype(np.int64)
-    n_entries = (len(indptr) - 1) * k
-    if n_entries > _SMALL_RESULT:
-        require_bytes(
-            8 * n_entries, None, f"the ranks of {len(indptr) - 1} rows x k={k}", "Lower k."
-        )
-    positions = np.full((len(indptr) - 1, k), -1, dtype=np.int64)
-    for start, stop in cut_rows(indptr, _BLOCK_ENTRIES):
-        entries = slice(indptr[start], indptr[stop])
-        rows = np.repeat(np.arange(start, stop), np.diff(indptr[start : stop + 1]))
-        # Stable, so that equal scores stay in the order of their columns. The rows were in order
-        # already: entries move only within their row.
-        order = np.lexsort((-data[entries], rows))
-        rank = np.arange(indptr[start], indptr[stop]) - indptr[rows]
-        best = rank < k
-        positions[rows[best], rank[best]] = scores.indices[entries][order[best]]
+    rows = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
+    order = np.lexsort((-data, rows))  # stable: equal scores stay in the order of their columns
+    rank = np.arange(len(rows)) - scores.indptr[rows]
+    best = rank < k
+    positions = np.full((scores.shape[0], k), -1, dtype=np.int64)
+    positions[rows[best], rank[best]] = scores.indices[order][best]
     return positions

@@ -7,7 +7,6 @@ import scipy.sparse as sp
 
 from sklearn_xc._labels.hierarchy import LabelHierarchy
 from sklearn_xc._labels.name_lists import are_name_lists
-from sklearn_xc._parallel.row_ranges import cut_rows
 from sklearn_xc.metrics.check import (
     TrueLabels,
     as_array,
@@ -15,9 +14,6 @@ from sklearn_xc.metrics.check import (
     pairs_of_dense,
     pairs_of_sparse,
 )
-
-#: Pairs of a row and a label whose ancestors are added at a time.
-_TOGETHER = 1 << 20
 
 
 def hierarchical_f1(
@@ -85,9 +81,10 @@ def hierarchical_f1(
     >>> hierarchical_f1([["plant/tree/oak"]], [["animal/ant"]], kinds)
     0.0
     """
-    return hierarchical_precision_recall_f1(Y_true, Y_pred, hierarchy, sample_weight=sample_weight)[
-        2
-    ]
+    measures = hierarchical_precision_recall_f1(
+        Y_true, Y_pred, hierarchy, sample_weight=sample_weight
+    )
+    return measures[2]
 
 
 def hierarchical_precision_recall_f1(
@@ -137,7 +134,7 @@ def hierarchical_precision_recall_f1(
             f"Y_pred: expected {len(true.counts)} rows, as Y_true has. Got {len(named.counts)}."
         )
     if not len(true.counts):
-        raise ValueError("Y_true: expected at least one row. Got none; a mean over them is void.")
+        raise ValueError("Y_true: expected at least one row. Got none; the metric is undefined.")
     weight = check_sample_weight(sample_weight, len(true.counts))
     counts = _overlap(true, named, hierarchy)
     sums = counts.sum(axis=1) if weight is None else (counts * weight).sum(axis=1)
@@ -172,25 +169,17 @@ def _overlap(true: TrueLabels, named: TrueLabels, hierarchy: LabelHierarchy) -> 
 
     A true label that has no column counts as one node.
     """
-    n = len(true.counts)
-    ends = np.arange(n + 1)
-    of_true, of_named = np.searchsorted(true.rows, ends), np.searchsorted(named.rows, ends)
-    counts = np.zeros((3, n), np.int64)
+    shape = (len(true.counts), hierarchy.n_nodes)
     root = hierarchy.roots[0] if len(hierarchy.roots) == 1 < hierarchy.n_nodes else -1
-    for first, last in cut_rows(of_true + of_named, _TOGETHER):
-        sides = []
-        for of_rows, nodes in ((of_true, true.columns), (of_named, named.columns)):
-            indptr, indices = of_rows[first : last + 1], nodes[of_rows[first] : of_rows[last]]
-            Y = sp.csr_array(
-                (np.ones(len(indices), bool), indices, indptr - indptr[0]),
-                shape=(last - first, hierarchy.n_nodes),
-            )
-            Y = hierarchy.with_ancestors(Y)
-            Y.data = Y.indices != root
-            Y.eliminate_zeros()
-            sides.append(Y)
-        both = sides[0].multiply(sides[1]).tocsr()
-        found = [np.diff(Y.indptr) for Y in (both, sides[1], sides[0])]
-        counts[:, first:last] = found
-    counts[2] += true.counts - np.diff(of_true)
+    sides = []
+    for pairs in (true, named):
+        ones = np.ones(len(pairs.rows), bool)
+        Y = sp.csr_array((ones, (pairs.rows, pairs.columns)), shape=shape)
+        Y = hierarchy.with_ancestors(Y)
+        Y.data = Y.indices != root
+        Y.eliminate_zeros()
+        sides.append(Y)
+    both = sides[0].multiply(sides[1]).tocsr()
+    counts = np.array([np.diff(Y.indptr) for Y in (both, sides[1], sides[0])])
+    counts[2] += true.counts - np.bincount(true.rows, minlength=shape[0])
     return counts

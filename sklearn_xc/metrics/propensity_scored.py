@@ -13,19 +13,11 @@ from sklearn_xc.metrics.hits import Hits, discounts, measure, sum_over_rows, up_
 PRESETS = {"default": (0.55, 1.5), "wikipedia": (0.5, 0.4), "amazon": (0.6, 2.6)}
 
 
-def propensity(
-    label_counts: Any,
-    n_samples: Any,
-    preset: str = "default",
-    *,
-    A: float | None = None,
-    B: float | None = None,
-) -> np.ndarray:
+def propensity(label_counts: Any, n_samples: Any, preset: str = "default") -> np.ndarray:
     r"""Return for each label the probability that it is observed if it is relevant.
 
     In data with large label sets, relevant labels are often missing, rare ones most of all. The
-    model has one curve for all data sets: propensity grows with the label's frequency, and `A` and
-    `B` determine its shape.
+    model has one curve for all data sets, which grows with the label's frequency.
 
     Parameters
     ----------
@@ -35,10 +27,9 @@ def propensity(
     n_samples : int or float
         Number of training rows, at least 3: the attribute ``n_samples_fit_``.
     preset : {"default", "wikipedia", "amazon"}, default="default"
-        The usual constants: "wikipedia" (0.5, 0.4) for WikiLSHTC-325K and Wikipedia-500K,
-        "amazon" (0.6, 2.6) for Amazon-670K and Amazon-3M, "default" (0.55, 1.5) for all others.
-    A, B : float, default=None
-        Your own constants; each replaces that of the preset.
+        The constants A and B of the curve: "wikipedia" (0.5, 0.4) for WikiLSHTC-325K and
+        Wikipedia-500K, "amazon" (0.6, 2.6) for Amazon-670K and Amazon-3M, "default" (0.55, 1.5)
+        for all others.
 
     Returns
     -------
@@ -72,8 +63,7 @@ def propensity(
     array([0.084, 0.22 , 0.767])
     """
     check_preset(preset)
-    a = _positive("A", PRESETS[preset][0] if A is None else A)
-    b = _positive("B", PRESETS[preset][1] if B is None else B)
+    a, b = PRESETS[preset]
     if not is_number(n_samples) or not 3 <= float(n_samples) < np.inf:
         raise ValueError(
             f"n_samples: expected a number of rows of at least 3. Got {n_samples!r}; below that "
@@ -81,35 +71,20 @@ def propensity(
         )
     what = "label (np.asarray(Y.sum(axis=0)).ravel() counts those of a sparse Y)"
     counts = check_numbers(label_counts, "label_counts", None, what)
-    if np.asarray(label_counts).dtype == bool:
-        raise ValueError("label_counts: expected counts. Got dtype bool.")
     bad = counts < 0
     if bad.any():
         raise ValueError(
             "label_counts: expected numbers of at least 0. Got "
             f"{counts[bad.argmax()]} for label {bad.argmax()}."
         )
-    with np.errstate(all="ignore"):
-        c = (np.log(float(n_samples)) - 1.0) * np.float64(b + 1.0) ** a
-        found = 1.0 / (1.0 + c * (counts + b) ** -a)
-    if not (found > 0).all():
-        raise ValueError(
-            f"A, B: {a:g} and {b:g} make propensities that float64 cannot hold. Those of the "
-            "presets are from 0.5 to 0.6 and from 0.4 to 2.6."
-        )
-    return found
+    c = (np.log(float(n_samples)) - 1.0) * (b + 1.0) ** a
+    return 1.0 / (1.0 + c * (counts + b) ** -a)
 
 
 def check_preset(preset: Any) -> None:
     """Raise ValueError unless `preset` is a name in ``PRESETS``."""
     if not isinstance(preset, str) or preset not in PRESETS:
         raise ValueError(f"preset: expected one of {sorted(PRESETS)}. Got {preset!r}.")
-
-
-def _positive(name: str, value: Any) -> float:
-    if not is_number(value) or not 0 < float(value) < np.inf:
-        raise ValueError(f"{name}: expected a positive number. Got {value!r}.")
-    return float(value)
 
 
 def psp_at_k(

@@ -11,24 +11,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
+from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_xc._labels.names import refuse_other_columns
 from sklearn_xc._topk import topk
 from sklearn_xc.metrics.by_name import BY_ANY_NAME, METRICS, WEIGHTED
-from sklearn_xc.metrics.check import (
-    as_array,
-    check_k,
-    check_probabilities,
-    check_propensities,
-    check_sample_weight,
-)
+from sklearn_xc.metrics.check import as_array, check_k, check_propensities, check_sample_weight
 from sklearn_xc.metrics.hits import Hits, find_hits
 from sklearn_xc.metrics.propensity_scored import check_preset, propensity
 
 
-class _RankingScorer:
-    """Base of the scorers: the ranking of X, the metrics, and the request for sample weights.
+class _RankingScorer(BaseEstimator):
+    """Base of the scorers: one ranking of X, and the metrics of it.
 
     Unlike an estimator's, the constructor checks its arguments: within a search an error would
     become a column of NaN.
@@ -56,7 +51,7 @@ class _RankingScorer:
             )
         check_preset(preset)
         if propensities is not None:
-            check_probabilities(propensities, None)
+            check_propensities(propensities)
 
     @property
     def names(self) -> list[str]:
@@ -99,20 +94,9 @@ class _RankingScorer:
             )
         return propensity(fitted.label_counts_, fitted.n_samples_fit_, self.preset)
 
-    def _options(self) -> str:
-        """Return the arguments besides metrics and cut-offs, for ``repr``."""
-        options = ""
-        if self.propensities is not None:
-            options += f", propensities=<array of shape {np.shape(self.propensities)}>"
-        if self.preset != "default":
-            options += f", preset={self.preset!r}"
-        return options
-
     def __sklearn_clone__(self) -> Any:
         # Nothing in a scorer is fitted, so that a search shares long arrays.
         return copy.copy(self)
-
-    # Metadata routing
 
     def set_score_request(self, *, sample_weight: bool | str | None = None) -> Any:
         """Request sample weights, for when metadata routing is enabled.
@@ -233,10 +217,6 @@ class TopKScorer(_RankingScorer):
         """
         return self._measure(estimator, X, y, sample_weight)
 
-    def __repr__(self) -> str:
-        """Return the call that makes this scorer, a long array left out."""
-        return f"TopKScorer(ks={self.ks!r}, metrics={self.metrics!r}{self._options()})"
-
 
 class AtKScorer(_RankingScorer):
     """Scorer of one metric at one cut-off, which returns a float; made by :func:`get_scorer`."""
@@ -245,10 +225,6 @@ class AtKScorer(_RankingScorer):
         """Return the metric of a fitted estimator on X and y, in [0, 1]."""
         (value,) = self._measure(estimator, X, y, sample_weight).values()
         return value
-
-    def __repr__(self) -> str:
-        """Return the call that makes this scorer, a long array left out."""
-        return f"get_scorer({self.names[0]!r}{self._options()})"
 
 
 def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default") -> Any:
@@ -280,7 +256,7 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
     --------
     >>> from sklearn_xc.metrics import get_scorer
     >>> get_scorer("psp@3", preset="amazon")
-    get_scorer('PSP@3', preset='amazon')
+    AtKScorer(ks=(3,), metrics=('psp',), preset='amazon')
 
     Apply it to a fitted classifier:
 
@@ -323,19 +299,20 @@ def _known_classes(scorer: _RankingScorer, estimator: Any, y: Any) -> Any:
     """Return the ``classes_`` of a fitted estimator, None where an indicator can do without."""
     fitted = _fitted_part(estimator, "classes_")
     shape = y.shape if sp.issparse(y) else as_array(y, "y", "class labels or an indicator").shape
-    if fitted is not None and len(shape) == 2 and shape[1] not in (1, len(fitted.classes_)):
-        raise ValueError(
-            f"{scorer!r}: y has {shape[1]} label columns, the estimator was fitted with "
-            f"{len(fitted.classes_)}."
-        )
-    if fitted is None and not sp.issparse(y) and (len(shape) < 2 or shape[1] == 1):
-        raise ValueError(
-            f"{scorer!r}: y holds class labels, but {type(estimator).__name__} has no classes_ to "
-            "find them in."
-        )
+    is_indicator = len(shape) == 2 and shape[1] > 1
     if fitted is None:
+        if not sp.issparse(y) and not is_indicator:
+            raise ValueError(
+                f"{scorer!r}: y holds class labels, but {type(estimator).__name__} has no classes_ "
+                "to find them in."
+            )
         return None
-    if len(shape) == 2 and shape[1] > 1:
+    if is_indicator:
+        if shape[1] != len(fitted.classes_):
+            raise ValueError(
+                f"{scorer!r}: y has {shape[1]} label columns, the estimator was fitted with "
+                f"{len(fitted.classes_)}."
+            )
         refuse_other_columns(y, np.asarray(fitted.classes_), repr(scorer))
     return fitted.classes_
 

@@ -189,7 +189,9 @@ def calls() -> list[Call]:
     other = ranked[:, ::-1]
 
     def compare(*given):
-        return metrics.paired_bootstrap(*given, k=2, n_resamples=100, random_state=0)[:5]
+        return metrics.paired_bootstrap(
+            *given, metric="P@2", n_resamples=100, random_state=0
+        )[:5]
 
     add("paired_bootstrap", "Y_true", (N, L), True, lambda M: compare(M, ranked, other))
     add("paired_bootstrap", "topk_a", (N, L), False, lambda M: compare(Y, M, other), has_gaps=True)
