@@ -1,5 +1,6 @@
 """A real data set that comes with the package: subjects of works in the Tate collection."""
 
+import lzma
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from sklearn_xc.datasets._files import open_source
 from sklearn_xc.datasets.text import load_text_dataset
 
 _DATA = Path(__file__).parent / "data"
@@ -74,17 +74,18 @@ def load_tate_subjects(
         raise ValueError(
             f"load_tate_subjects: subset must be 'train', 'test' or 'all'. Got {subset!r}."
         )
-    ids, paths = _read_labels()
+    with lzma.open(_DATA / "tate_subjects.labels.tsv.xz", "rt", encoding="utf-8") as lines:
+        ids, paths = zip(*(line.rstrip("\n").split("\t") for line in lines), strict=True)
+    ids, paths = ids[1:], paths[1:]  # the header
     works = load_text_dataset(
         _DATA / "tate_subjects.works.tsv.xz",
         format="tsv",
         text_columns=["subset", "acno", *_TEXT],
-        separator="\t",
         n_labels=len(paths),
     )
-    rows = [work.split("\t", 2) for work in works.data]
+    rows = [work.split(" ", 2) for work in works.data]
     keep = np.flatnonzero([subset in (row[0], "all") for row in rows])
-    data = [rows[i][2].replace("\t", " ") for i in keep]
+    data = [rows[i][2] for i in keep]
     target = works.target[keep]
     if return_X_y:
         return data, target
@@ -97,15 +98,7 @@ def load_tate_subjects(
             for number, path in zip(ids, paths, strict=True)
         ],
         label_names=[path.rsplit(" > ", 1)[1] for path in paths],
-        label_paths=paths,
+        label_paths=list(paths),
         accession=[rows[i][1] for i in keep],
         DESCR=(_DATA / "tate_subjects.DESCR.rst").read_text(encoding="utf-8"),
     )
-
-
-def _read_labels() -> tuple[list[str], list[str]]:
-    """Return the number that Tate gives to each subject, and its path."""
-    with open_source(_DATA / "tate_subjects.labels.tsv.xz") as source:
-        lines = source.stream.read().decode("utf-8").split("\n")
-    ids, paths = zip(*(line.split("\t") for line in lines[1:-1]), strict=True)
-    return list(ids), list(paths)

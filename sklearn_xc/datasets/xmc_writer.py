@@ -9,11 +9,11 @@ from scipy.sparse import csr_array, issparse
 from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._parallel.row_ranges import cut_rows
 from sklearn_xc._state.atomic_files import open_atomic
+from sklearn_xc.datasets._files import MAX_SIZE
 from sklearn_xc.metrics.check import as_array, canonical_csr
 
-_MAX_INDEX = 2**31 - 1
+#: Rows are written together up to this many pairs.
 _BLOCK_PAIRS = 1 << 18
-_POWERS = 10.0 ** np.arange(23)
 
 
 def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
@@ -85,72 +85,44 @@ def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
 
 
 def _as_canonical_csr(name: str, matrix: Any) -> Any:
-    """Return a matrix as a CSR of numbers that numpy can write, columns rising in each row."""
+    """Return a matrix as a CSR of integers, float32 or float64, columns sorted in each row."""
     who = f"dump_xmc_file: {name}"
     check_sparse(matrix, name, "dump_xmc_file")
     if not issparse(matrix):
         matrix = as_array(matrix, who, "a matrix")
     if matrix.ndim != 2:
         raise ValueError(f"{who} must have two dimensions. Got shape {matrix.shape}.")
-    if max(matrix.shape) > _MAX_INDEX:
+    if max(matrix.shape) > MAX_SIZE:
         raise ValueError(
-            f"{who} must have at most {_MAX_INDEX} rows and columns. Got shape {matrix.shape}."
+            f"{who} must have at most {MAX_SIZE} rows and columns. Got shape {matrix.shape}."
         )
     if matrix.dtype.kind not in "biuf":
         raise ValueError(f"{who} must hold real numbers. Got dtype {matrix.dtype}.")
-    if matrix.dtype.kind == "f" and matrix.dtype.itemsize not in (4, 8):
+    if matrix.dtype.kind == "f":
         with np.errstate(over="ignore"):
-            matrix = matrix.astype(np.float32 if matrix.dtype.itemsize == 2 else np.float64)
+            matrix = matrix.astype(np.float32 if matrix.dtype.itemsize <= 4 else np.float64)
     return canonical_csr(matrix if issparse(matrix) else csr_array(matrix))
 
 
 def _format_rows(X: Any, Y: Any, first: int, last: int) -> bytes:
-    start, stop = X.indptr[first], X.indptr[last]
-    values = _shortest(X.data[start:stop])
-    features = X.indices[start:stop].tolist()
-    pairs = [f"{f}:{v!r}" for f, v in zip(features, values, strict=True)]
-    bounds = (X.indptr[first : last + 1] - start).tolist()
-    start, stop = Y.indptr[first], Y.indptr[last]
-    labels = [str(label) for label in Y.indices[start:stop].tolist()]
-    label_bounds = (Y.indptr[first : last + 1] - start).tolist()
-    lines = [
-        ",".join(labels[label_bounds[i] : label_bounds[i + 1]])
-        + " "
-        + " ".join(pairs[bounds[i] : bounds[i + 1]])
-        + "\n"
-        for i in range(last - first)
-    ]
+    entries = slice(X.indptr[first], X.indptr[last])
+    texts = zip(X.indices[entries].tolist(), _shortest(X.data[entries]), strict=True)
+    pairs = [f"{feature}:{value}" for feature, value in texts]
+    labels = list(map(str, Y.indices[Y.indptr[first] : Y.indptr[last]].tolist()))
+    ends = (X.indptr[first : last + 1] - X.indptr[first]).tolist()
+    label_ends = (Y.indptr[first : last + 1] - Y.indptr[first]).tolist()
+    lines = []
+    for row in range(last - first):
+        own = ",".join(labels[label_ends[row] : label_ends[row + 1]])
+        lines.append(f"{own} {' '.join(pairs[ends[row] : ends[row + 1]])}\n")
     return "".join(lines).encode()
 
 
-def _shortest(values: Any) -> list[Any]:
-    """Return Python numbers whose ``repr`` is the shortest text that reads back as `values`.
-
-    A float32 is first replaced by the float64 nearest to its value at 6, 7, 8 or 9 digits, the
-    first that a cast takes back to it: the very cast that the reader makes.
-    """
-    if values.dtype.kind in "biu":
-        return values.astype(np.int8).tolist() if values.dtype.kind == "b" else values.tolist()
-    exact = values.astype(np.float64)
-    result = exact.copy()
-    if values.dtype.itemsize <= 4:
-        values = values.astype(np.float32)
-        with np.errstate(divide="ignore"):
-            magnitude = np.where(exact == 0, 0, np.floor(np.log10(np.abs(exact))))
-        magnitude = magnitude.astype(np.int64)
-        left = np.flatnonzero(np.abs(magnitude) < 13)  # beyond, the powers would not be exact
-        for n_digits in (6, 7, 8, 9):
-            shift = n_digits - 1 - magnitude[left]
-            up, down = _POWERS[np.maximum(shift, 0)], _POWERS[np.maximum(-shift, 0)]
-            decimal = np.rint(exact[left] * up / down) / up * down
-            fits = decimal.astype(np.float32) == values[left]
-            result[left[fits]] = decimal[fits]
-            left = left[~fits]
-        for i in np.flatnonzero(np.abs(magnitude) >= 13):
-            decimal = float(str(values[i]))
-            result[i] = decimal if np.float32(decimal) == values[i] else exact[i]
-    whole = np.abs(result) < 1e15
-    whole &= (result == np.rint(result)) & ~((result == 0) & np.signbit(result))
-    if whole.all():
-        return result.astype(np.int64).tolist()
-    return result.tolist()
+def _shortest(values: np.ndarray) -> list[str]:
+    """Return the shortest texts that read back as `values`, by way of a float64."""
+    if values.dtype.kind != "f":
+        return [str(int(value)) for value in values.tolist()]
+    texts = values.astype(str)
+    differs = texts.astype(np.float64).astype(values.dtype) != values  # it was rounded twice
+    texts[differs] = values[differs].astype(np.float64).astype(str)
+    return texts.tolist()

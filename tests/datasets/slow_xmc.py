@@ -1,4 +1,4 @@
-"""A slow reader of the text format, the twin of the compiled one, and files that both read."""
+"""A slow reader of the text format by regular expressions, and files that both read."""
 
 import re
 
@@ -9,11 +9,11 @@ PAIR = re.compile(rb"([0-9]+):([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9
 
 
 class Refused(Exception):  # noqa: N818 (it reads as what happened)
-    """What the slow reader raises."""
+    """Raised by the slow reader."""
 
 
 def read_slowly(text, dtype):
-    """Read the format line by line with regular expressions; the twin of the compiled reader."""
+    """Read the format line by line with regular expressions; the twin of the fast reader."""
     lines = text.split(b"\n")
     lines = [line.removesuffix(b"\r") for line in (lines if lines[-1] else lines[:-1])]
     header = re.fullmatch(rb"[ \t]*(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t]*", lines[0] if lines else b"")
@@ -53,7 +53,7 @@ def assert_equals_slow(text, X, Y, dtype):
 
 
 def assert_equal(read, X, Y, dtype):
-    """Compare matrices with what the slow reader has read."""
+    """Compare matrices with the rows of the slow reader."""
     shape, rows, labels = read
     assert (*X.shape, Y.shape[1]) == shape
     assert Y.shape[0] == X.shape[0]
