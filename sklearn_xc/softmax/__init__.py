@@ -8,6 +8,7 @@
             |-- _model.py              probabilities, scores, best classes
             |-- pairs.py               y as (instance, class) pairs; those held out
             |-- start.py               class means
+            |-- calibration.py         probabilities fitted to held-out instances
             |-- training.py            epochs, the search for a rate and a number of epochs
             |-- problem.py             what is trained: rows, pairs, penalties
             |-- class_sampling.py      classes drawn by probability

@@ -15,8 +15,8 @@ from sklearn_xc._labels.best_allowed import Scorer, best_of_pairs
 from sklearn_xc._state.fitted import reads_one_state
 from sklearn_xc._state.schema import Array, Number, Record, declares
 from sklearn_xc._weights.class_weights import ClassWeights
-from sklearn_xc._weights.kernels.class_scores import log_normalisers
 from sklearn_xc.base import XCClassifier
+from sklearn_xc.softmax.calibration import Calibration, topk_log_proba
 from sklearn_xc.softmax.pairs import log_frequencies
 from sklearn_xc.softmax.sgd import SoftmaxState
 
@@ -24,6 +24,8 @@ from sklearn_xc.softmax.sgd import SoftmaxState
 @declares(
     coef_=Array("real", "labels", "features"),
     intercept_=Array("real", "labels"),
+    temperature_=Number(least=0),
+    best_map_=Array("float64", 3),
     _prior=Array("float64", "labels", optional=True),
     _frequencies=Record("LabelFrequencies"),
     _labels_per_row=Number(),
@@ -34,6 +36,8 @@ class SoftmaxModel(XCClassifier):
     classes_: np.ndarray
     coef_: np.ndarray
     intercept_: np.ndarray
+    temperature_: float
+    best_map_: np.ndarray
     _frequencies: LabelFrequencies  # of the training pairs
     _prior: np.ndarray | None  # scores of an instance without features
     _labels_per_row: float  # mean, over rows that have any
@@ -66,8 +70,11 @@ class SoftmaxModel(XCClassifier):
 
         Notes
         -----
-        The best class may be right less often than its probability says. Probabilities calibrated
-        on held-out instances are those of :class:`~sklearn_xc.TopKCalibrator`.
+        Scores are divided by ``temperature_`` before the softmax. Then ``best_map_`` is applied to
+        the probability of the best class, and the others share the rest in proportion. The order
+        of the classes does not change. Both are fitted to the held-out instances of a search for
+        the learning rate; with a `learning_rate` of your own and without early stopping, none are
+        held out, and probabilities are the softmax of the scores.
 
         Examples
         --------
@@ -109,22 +116,16 @@ class SoftmaxModel(XCClassifier):
 
     def _log_proba_of(self, scores: np.ndarray) -> np.ndarray:
         """Turn scores of all classes into log-probabilities, in place."""
-        unseen = self._unseen_labels
-        if unseen.size < scores.shape[1]:
-            scores[:, unseen] = -np.inf
-        normalisers = np.empty(len(scores))
-        log_normalisers(scores, normalisers)
-        scores -= normalisers[:, None].astype(scores.dtype)
+        self._calibration.log_proba(scores, self._weights())
         return scores
 
     def _topk_log_proba(self, instances: CsrRows, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best classes of each instance, and their log-probabilities."""
-        weights = self._weights()
-        labels, scores = weights.topk(instances, k, self.n_jobs)
-        normalisers = weights.log_normalisers(instances, self.n_jobs)
-        is_unseen = np.isin(labels, self._unseen_labels)
-        log_proba = scores - normalisers[:, None].astype(scores.dtype)
-        return labels, np.where(is_unseen, -np.inf, log_proba)
+        return topk_log_proba(self._weights(), self._calibration, instances, k, self.n_jobs)
+
+    @property
+    def _calibration(self) -> Calibration:
+        return Calibration(self.temperature_, tuple(self.best_map_))
 
     def _weights(self) -> ClassWeights:
         return ClassWeights(self.coef_, None, self.intercept_, self._prior, self._unseen_labels)

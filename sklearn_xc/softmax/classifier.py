@@ -24,6 +24,7 @@ from sklearn_xc._training.schedule import Schedule
 from sklearn_xc._weights.class_weights import ClassWeights, scores_bytes
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.softmax._model import SoftmaxModel
+from sklearn_xc.softmax.calibration import Calibration, HeldOutScores
 from sklearn_xc.softmax.pairs import (
     Pairs,
     are_ranked,
@@ -129,6 +130,11 @@ class SoftmaxClassifier(SoftmaxModel):
         Weights; two rows for two classes.
     intercept_ : ndarray of shape (n_classes,)
         Intercepts; two for two classes; zeros without `fit_intercept`.
+    temperature_ : float
+        Divides scores before they become probabilities; 1 if no instances were held out.
+    best_map_ : ndarray of float64 of shape (3,)
+        Numbers a, b, c: the probability p of the best class becomes the logistic function of
+        ``a log(p) - b log(1 - p) + c``. No change is (1, 1, 0).
     learning_rate_ : float
         Given, or found, in units of 1 / n.
     fit_report_ : dict of str to ndarray of float64 of shape (n_iter,)
@@ -326,13 +332,16 @@ class SoftmaxClassifier(SoftmaxModel):
         fit = Fit(self, X, y, sample_weight, n_stages=n_copies)
         seed = draw_seed(self.random_state)
         start = partial(self._start, instances, n_classes, seed, is_warm)
-        kept, loss = merged, None
+        kept, loss, held = merged, None, None
         if self._is_searched:
             by_rank = are_ranked(pairs, n_classes)
             kept, held_out = hold_out(self, merged, n_classes, seed, by_rank)
-            validated = first_instances(held_out, max(_LEAST_VALIDATED, _SCORES // n_classes))
+            learnable = held_out.take(np.flatnonzero(np.isin(held_out.classes, kept.classes)))
+            validated = first_instances(learnable, max(_LEAST_VALIDATED, _SCORES // n_classes))
             loss = ValidationLoss(instances, validated, by_rank, self.n_jobs)
-        state, report, is_last_rate = self._train(start, merged, kept, loss, fit, keep)
+            if held_out is not kept:
+                held = HeldOutScores(instances, kept, held_out, n_classes, self.n_jobs)
+        state, report, is_last_rate = self._train(start, merged, kept, loss, held, fit, keep)
         keep(self, state, report)
         fit.end()
         self._warn_of_convergence(is_last_rate)
@@ -350,6 +359,7 @@ class SoftmaxClassifier(SoftmaxModel):
         pairs: Pairs,
         kept: Pairs,
         loss: ValidationLoss | None,
+        held: HeldOutScores | None,
         fit: Fit,
         keep: Callable[..., None],
     ) -> tuple[SoftmaxState, list[tuple[float, ...]], bool]:
@@ -374,11 +384,14 @@ class SoftmaxClassifier(SoftmaxModel):
         for attempt in range(_ATTEMPTS):
             found = None
             if loss is not None:
-                found, is_last_rate = self._find_rate(start(kept), loss, rate or None, fit)
+                found, is_last_rate = self._find_rate(start(kept), loss, held, rate or None, fit)
                 rate = found.rate
                 n_epochs = found.n_epochs if self._stops_early else self.max_iter
             problem, state, settings = start(pairs)
             self.learning_rate_ = rate
+            calibration = Calibration() if found is None else found.calibration
+            self.temperature_ = calibration.temperature
+            self.best_map_ = np.array(calibration.best_map)
             known = found.log_losses if found is not None and self._stops_early else None
             report = self._run_epochs(problem, state, settings, n_epochs, known, fit, keep)
             was_stopped = 0 < len(report) < n_epochs
@@ -424,6 +437,7 @@ class SoftmaxClassifier(SoftmaxModel):
         self,
         start: tuple[SoftmaxProblem, SoftmaxState, SgdSettings],
         loss: ValidationLoss,
+        held: HeldOutScores | None,
         rate: float | None,
         fit: Fit,
     ) -> tuple[Trial, bool]:
@@ -438,7 +452,7 @@ class SoftmaxClassifier(SoftmaxModel):
             progress.end(progress.begin(), text)
 
         trial, is_last_rate = find_rate(
-            *start, self.decay, self.max_iter, self.tol, loss, self.n_jobs, show, rate
+            *start, self.decay, self.max_iter, self.tol, loss, held, self.n_jobs, show, rate
         )
         progress.close()
         if not trial.losses:

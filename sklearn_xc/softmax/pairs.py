@@ -110,8 +110,7 @@ def hold_out(
 ) -> tuple[Pairs, Pairs]:
     """Return the pairs of trials, and those of other instances to judge them by.
 
-    Held-out pairs whose class has no pair in trials are left out. If no held-out pair is left, both
-    are all pairs.
+    Both are all pairs if no held-out pair has a class that trials can learn.
 
     Parameters
     ----------
@@ -141,12 +140,8 @@ def hold_out(
     is_held = np.zeros(n, bool)
     is_held[by_content[drawn]] = True
     is_held = is_held[row]
-    is_learned = np.zeros(n_classes, bool)
-    is_learned[pairs.classes[~is_held]] = True
-    held_out = pairs.take(np.flatnonzero(is_held & is_learned[pairs.classes]))
-    return (
-        (pairs.take(np.flatnonzero(~is_held)), held_out) if len(held_out.rows) else (pairs, pairs)
-    )
+    kept, held_out = pairs.take(np.flatnonzero(~is_held)), pairs.take(np.flatnonzero(is_held))
+    return (kept, held_out) if np.isin(held_out.classes, kept.classes).any() else (pairs, pairs)
 
 
 def first_instances(pairs: Pairs, n_rows: int) -> Pairs:

@@ -72,7 +72,7 @@ def start_at_means(
         for prior in _PRIORS:
             means = sums / (mass + prior).astype(sums.dtype)
             means[at, classes] = without / (np.maximum(mass[classes] - weight, 0.0) + prior)
-            eta, loss = _best_multiple(means, at, classes, weight, offset)
+            eta, loss = best_multiple(means, at, classes, weight, offset)
             if eta > 0 and loss < best_loss:
                 best_loss, best_scale = loss, eta / (mass + prior)
         if best_scale is not None:
@@ -81,7 +81,7 @@ def start_at_means(
     state.V[:] = 0
 
 
-def _best_multiple(
+def best_multiple(
     scores: np.ndarray,
     at: np.ndarray,
     classes: np.ndarray,

@@ -18,6 +18,7 @@ from sklearn_xc._input.data import CsrRows
 from sklearn_xc._training.rate_search import climb_rates
 from sklearn_xc._training.schedule import Schedule
 from sklearn_xc._weights.class_weights import ClassWeights
+from sklearn_xc.softmax.calibration import Calibration, HeldOutScores
 from sklearn_xc.softmax.pairs import Pairs
 from sklearn_xc.softmax.problem import SoftmaxProblem
 from sklearn_xc.softmax.sgd import (
@@ -119,11 +120,14 @@ class Trial(NamedTuple):
         In units of 1 / (total weight).
     losses, log_losses : tuple of float
         Criterion and log-loss of the held-out pairs after each epoch; () if it diverged.
+    calibration : Calibration
+        Of the epoch with the lowest loss, if no earlier trial had a lower one.
     """
 
     rate: float
     losses: tuple[float, ...] = ()
     log_losses: tuple[float, ...] = ()
+    calibration: Calibration = Calibration()
 
     @property
     def loss(self) -> float:
@@ -153,6 +157,7 @@ def find_rate(
     max_iter: int,
     tol: float,
     loss: ValidationLoss,
+    held_out: HeldOutScores | None,
     n_jobs: int | None,
     show: Callable[[Trial], None],
     rate: float | None = None,
@@ -167,6 +172,8 @@ def find_rate(
         Parameters of the estimator.
     loss : ValidationLoss
         Of held-out pairs.
+    held_out : HeldOutScores or None
+        Instances that probabilities are calibrated on, if any.
     n_jobs : int or None
         Threads.
     show : callable
@@ -181,18 +188,23 @@ def find_rate(
         """Train until the loss no longer falls, or cannot fall below `target`."""
         state, schedule = start.copy(), Schedule(rate, decay)
         losses: list[tuple[float, float]] = []
+        scores, calibration = None, Calibration()
         try:
             for epoch in range(max_iter):
                 train_epoch(problem, state, settings, schedule, epoch, n_jobs)
                 losses.append(loss(state.weights))
                 criteria = [criterion for criterion, _ in losses]
+                if held_out is not None and criteria[-1] <= min(target, *criteria):
+                    scores = held_out.of(state.weights)
                 if _has_stalled(criteria, tol):
                     break
                 if _is_out_of_reach(target, criteria, schedule, max_iter):
                     break
             state.fold()
             require_finite(state.V, np.array(losses))
-            trial = Trial(rate, *zip(*losses, strict=True))
+            if held_out is not None and scores is not None:
+                calibration = held_out.fit(scores)
+            trial = Trial(rate, *zip(*losses, strict=True), calibration)
         except FloatingPointError:
             trial = Trial(rate)
         show(trial)

@@ -11,7 +11,7 @@ from sklearn_xc._input.data import CsrRows
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.softmax.problem import SoftmaxProblem
 from sklearn_xc.softmax.sgd import SoftmaxState
-from sklearn_xc.softmax.start import _best_multiple, start_at_means
+from sklearn_xc.softmax.start import best_multiple, start_at_means
 
 PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
 
@@ -205,8 +205,8 @@ class TestMagnitude:
         np.testing.assert_allclose(state.scale, small.scale * 100.0**-power, rtol=2e-3)
 
 
-def best_multiple(scores, at, classes, weight):
-    return _best_multiple(scores, at, classes, weight, np.zeros(scores.shape[1]))
+def multiple_of(scores, at, classes, weight):
+    return best_multiple(scores, at, classes, weight, np.zeros(scores.shape[1]))
 
 
 class TestBestMultiple:
@@ -226,7 +226,7 @@ class TestBestMultiple:
         weight = rng.uniform(0.1, 3.0, n_pairs)
         size = 10.0 ** rng.integers(-4, 5)
         scores = (scores * size).astype(dtype)
-        eta, loss = best_multiple(scores, at, classes, weight)
+        eta, loss = multiple_of(scores, at, classes, weight)
         expected, lowest = minimise(scores.astype(np.float64), at, classes, weight)
         precise = 1e-4 if dtype == np.float32 else 1e-5
         assert loss == pytest.approx(lowest, rel=precise)
@@ -251,7 +251,7 @@ class TestBestMultiple:
         at = np.arange(30)
         for dtype in (np.float32, np.float64):
             scores = np.eye(30, dtype=dtype) * dtype(1e-3)
-            eta, loss = best_multiple(scores, at, at, np.ones(30))
+            eta, loss = multiple_of(scores, at, at, np.ones(30))
             assert np.isfinite(eta)
             assert 0 <= loss < 1e-3
 
