@@ -10,16 +10,13 @@
 """
 
 from sklearn_xc.decomposition.skip_gram.cooccurrence import WordCounts, count_contexts
-from sklearn_xc.decomposition.skip_gram.evaluation import analogy_accuracy, spearman_of_pairs
 from sklearn_xc.decomposition.skip_gram.skip_gram import DecompMIPSSkipGram
 from sklearn_xc.decomposition.skip_gram.word2vec_files import read_word2vec, write_word2vec
 
 __all__ = [
     "DecompMIPSSkipGram",
     "WordCounts",
-    "analogy_accuracy",
     "count_contexts",
     "read_word2vec",
-    "spearman_of_pairs",
     "write_word2vec",
 ]

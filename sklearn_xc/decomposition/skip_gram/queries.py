@@ -7,15 +7,16 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.arguments import check_count
-from sklearn_xc.decomposition.skip_gram.nearest import nearest_rows, pair_cosines
 from sklearn_xc.decomposition.skip_gram.word_arrays import (
     as_words,
     known_rows,
     positions,
     require_known,
 )
+from sklearn_xc.search import ExactIndex
 
-_HANDLE_UNKNOWN = ("error", "zero")
+#: Unit vectors that cancel leave a rest below this, per vector.
+_CANCELLED = 1e-15
 
 
 class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -33,6 +34,7 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     words_: np.ndarray
     vectors_: np.ndarray
+    handle_unknown: str
 
     @property
     def _n_features_out(self) -> int:
@@ -71,18 +73,12 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         (2, 4)
         """
         name = f"{self._ask('transform')}: words"
-        handle_unknown = getattr(self, "handle_unknown", "error")
-        if handle_unknown not in _HANDLE_UNKNOWN:
-            raise ValueError(
-                f"{type(self).__name__}: handle_unknown must be one of {_HANDLE_UNKNOWN}. "
-                f"Got {handle_unknown!r}."
-            )
         array = as_words(words, name)
         if array.ndim == 2 and array.shape[1] == 1:
             array = array[:, 0]
         if array.ndim != 1:
             raise ValueError(f"{name} must have shape (n,) or (n, 1). Got shape {array.shape}.")
-        if handle_unknown == "error":
+        if self.handle_unknown != "zero":
             advice = ' handle_unknown="zero" gives other ones zeros.'
             return self.vectors_[require_known(self._places(), array, name, advice)]
         rows = known_rows(self._places(), array)
@@ -123,26 +119,19 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         array([ True, False])
         """
         rows, is_single = self._rows_of("similarity", a=a, b=b)
-        cosines = pair_cosines(self.vectors_, rows[:, 0], rows[:, 1])
+        a, b = (_units(self.vectors_[column]) for column in rows.T)
+        cosines = (a * b).sum(axis=1).clip(-1.0, 1.0)
         return float(cosines[0]) if is_single else cosines
 
-    def most_similar(
-        self, words: Any = None, k: int = 10, *, positive: Any = None, negative: Any = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def most_similar(self, words: Any, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Return the words whose vectors have the largest cosines with those of given words.
-
-        Cosines are taken either with each of `words`, or with one sum: the unit vectors of the
-        `positive` words minus those of the `negative` ones. The given words are not among the
-        answers.
 
         Parameters
         ----------
-        words : str or array-like of str of shape (n,), default=None
-            Known words.
+        words : str or array-like of str of shape (n,)
+            Known words; a word is not among its own answers.
         k : int, default=10
             Number of similar words; fewer are returned if there are no more.
-        positive, negative : str or array-like of str of shape (n_terms,), default=None
-            Known words to add and to subtract, instead of `words`.
 
         Returns
         -------
@@ -155,8 +144,8 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Raises
         ------
         ValueError
-            For unknown words, whatever ``handle_unknown`` is, if `k` is not a positive integer,
-            and if neither or both of `words` and terms are given.
+            For unknown words, whatever ``handle_unknown`` is, and if `k` is not a positive
+            integer.
         TypeError
             For entries that are not strings.
         NotFittedError
@@ -171,27 +160,10 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         >>> words, cosines = model.most_similar(["apple", "dog"], k=1)
         >>> words.tolist()
         [['cherry'], ['cat']]
-        >>> model.most_similar(positive="cat", negative="red", k=1)[0].tolist()
-        ['dog']
         """
-        who = self._ask("most_similar")
-        k = check_count(k, f"{who}: k")
-        if (words is None) == (positive is None and negative is None):
-            raise ValueError(
-                f"{who}: either words or positive and negative must be given. Got "
-                f"{'neither' if words is None else 'both'}."
-            )
-        if words is not None:
-            rows, is_single = self._rows_of("most_similar", words=words)
-            return self._nearest(rows, np.ones(1), k, is_single)
-        signs, parts = [], []
-        for name, sign, given in (("positive", 1.0, positive), ("negative", -1.0, negative)):
-            if given is not None:
-                parts.append(self._rows_of("most_similar", **{name: given})[0][:, 0])
-                signs += [sign] * len(parts[-1])
-        if not signs:
-            raise ValueError(f"{who}: positive and negative must name a word. Got none.")
-        return self._nearest(np.concatenate(parts)[None], np.array(signs), k, is_single=True)
+        k = check_count(k, f"{self._ask('most_similar')}: k")
+        rows, is_single = self._rows_of("most_similar", words=words)
+        return self._nearest(rows, np.ones(1), k, is_single)
 
     def analogy(self, a: Any, b: Any, c: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Return the words that are to `c` as `b` is to `a`.
@@ -264,27 +236,22 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def _rows_of(self, method: str, **given: Any) -> tuple[np.ndarray, bool]:
         """Return the rows of words, (n, number of arguments), and whether each was a single one."""
-        who = self._ask(method)
-        columns = []
+        who, columns = self._ask(method), []
         for name, words in given.items():
-            is_word = isinstance(words, str)
-            array = np.array([words], object) if is_word else as_words(words, f"{who}: {name}")
+            array = as_words([words] if isinstance(words, str) else words, f"{who}: {name}")
             if array.ndim != 1:
                 raise ValueError(
                     f"{who}: {name} must be a word or have one dimension. Got shape {array.shape}."
                 )
             columns.append(require_known(self._places(), array, f"{who}: {name}"))
-        is_single = all(isinstance(words, str) for words in given.values())
-        lengths = {
-            len(rows)
-            for rows, words in zip(columns, given.values(), strict=True)
-            if not isinstance(words, str)
-        }
-        if len(lengths) > 1:
-            got = ", ".join(str(len(rows)) for rows in columns)
-            raise ValueError(f"{who}: {', '.join(given)} must have equal lengths. Got {got}.")
-        n = lengths.pop() if lengths else 1
-        return np.stack([np.broadcast_to(rows, n) for rows in columns], axis=1), is_single
+        try:
+            rows = np.stack(np.broadcast_arrays(*columns), axis=1)
+        except ValueError as error:
+            got = ", ".join(str(len(column)) for column in columns)
+            raise ValueError(
+                f"{who}: {', '.join(given)} must have equal lengths. Got {got}."
+            ) from error
+        return rows, all(isinstance(words, str) for words in given.values())
 
     def _nearest(
         self, rows: np.ndarray, signs: np.ndarray, k: int, is_single: bool
@@ -292,3 +259,47 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         found, cosines = nearest_rows(self.vectors_, rows, signs, k)
         words = self.words_[found]
         return (words[0], cosines[0]) if is_single else (words, cosines)
+
+
+def nearest_rows(
+    vectors: np.ndarray, rows: np.ndarray, signs: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows nearest to sums of unit vectors, and their cosines, largest first.
+
+    Parameters
+    ----------
+    vectors : ndarray of float32 of shape (n_words, dim)
+        Finite.
+    rows : ndarray of int64 of shape (n, n_terms)
+        The terms of each sum, which are not among its answers.
+    signs : ndarray of float64 of shape (n_terms,)
+        1 to add a term, -1 to subtract it.
+    k : int
+        Number of answers; fewer if a sum has no more.
+
+    Returns
+    -------
+    nearest : ndarray of int of shape (n, width)
+        Ties go to the smaller number.
+    cosines : ndarray of float64 of shape (n, width)
+        0 with a vector of zeros.
+    """
+    units, n_terms = _units(vectors), rows.shape[1]
+    sums = np.einsum("t,itj->ij", signs, units[rows])
+    sums[np.abs(sums).max(axis=1, initial=0.0) < _CANCELLED * n_terms] = 0.0
+    index = ExactIndex()
+    index.build(units)
+    found = index.query(_units(sums), min(len(units), k + n_terms))
+    is_term = (found.labels[:, :, None] == rows[:, None]).any(axis=2)
+    width = max(0, min(k, found.labels.shape[1] - int(is_term.sum(axis=1).max(initial=0))))
+    kept = np.argsort(is_term, axis=1, kind="stable")[:, :width]
+    nearest, cosines = (np.take_along_axis(one, kept, axis=1) for one in found[:2])
+    return nearest, cosines.clip(-1.0, 1.0)
+
+
+def _units(vectors: np.ndarray) -> np.ndarray:
+    """Return rows of norm 1 in float64; zeros stay zeros."""
+    rows = vectors.astype(np.float64)
+    norms = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
+    rows /= np.where(norms > 0, norms, 1.0)
+    return rows
