@@ -13,15 +13,28 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import check_count, is_number
+from sklearn_xc._compile.arithmetic.sampling import mix_key
+from sklearn_xc._input.arguments import as_native, check_count, is_number
+from sklearn_xc._input.data import as_csr_rows
+from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.team import Team
 from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._training.moving_rows import entry_places
+from sklearn_xc.decomposition.skip_gram.kernels.counting import (
+    END,
+    count_contexts_of_words,
+    keep_words,
+    new_sums,
+    order_by_word,
+)
+from sklearn_xc.decomposition.skip_gram.word_arrays import as_distinct_words
 from sklearn_xc.exceptions import DataFormatError
 
 _MOST_WINDOW = 1000
@@ -33,9 +46,12 @@ _RANGE = 1 << 22
 _MOST_WEIGHT = 2**32 - 1
 #: Limit of a word whose occurrences are all kept; draws are below it.
 _ALWAYS = 2**53
-_END = -1
 #: Bytes per entry of the matrix while blocks are added.
 _ENTRY = 24
+#: Draws of the occurrences of frequent words; counts are means over them.
+_DRAWS = 3
+#: Count of contexts that never occur, where a logarithm is taken.
+_LEAST_COUNT = 1e-3
 
 
 class WordCounts(NamedTuple):
@@ -80,7 +96,6 @@ def count_contexts(
     min_count: int = 5,
     max_words: int | None = None,
     subsample: float | None = 1e-4,
-    n_subsamples: int = 3,
     seed: int = 0,
     allowed_bytes: int | None = None,
     n_jobs: int | None = None,
@@ -108,9 +123,7 @@ def count_contexts(
     subsample : float or None, default=1e-4
         An occurrence of a word with share f of all occurrences of kept words is kept with
         probability ``min(1, sqrt(subsample / f))``. The draw is a hash of the seed and of the
-        position among all tokens. None or 0 keeps all.
-    n_subsamples : int, default=3
-        How many times to draw the occurrences and count all pairs; counts are means over the draws.
+        position among all tokens; counts are means over three draws. None or 0 keeps all.
     seed : int, default=0
         Seed of the subsampling, not negative.
     allowed_bytes : int or None, default=None
@@ -164,7 +177,6 @@ def count_contexts(
     window = check_count(window, f"{who}: window", 1, _MOST_WINDOW)
     min_count = check_count(min_count, f"{who}: min_count")
     seed = check_count(seed, f"{who}: seed", 0)
-    n_subsamples = check_count(n_subsamples, f"{who}: n_subsamples")
     if max_words is not None:
         max_words = check_count(max_words, f"{who}: max_words")
     if subsample is not None and not (is_number(subsample) and 0 <= subsample < np.inf):
@@ -178,13 +190,14 @@ def count_contexts(
     new_numbers = np.full(len(names), -1, np.int32)
     new_numbers[kept] = np.arange(len(kept), dtype=np.int32)
     limits = _keep_limits(frequencies[kept], subsample)
-    if (limits == _ALWAYS).all():
-        n_subsamples = 1
+    n_draws = 1 if (limits == _ALWAYS).all() else _DRAWS
     weights, n_words = np.arange(window, 0, -1, dtype=np.uint32), len(kept)
     total = sp.csr_array((n_words, n_words), dtype=np.int64)
     with Team(n_threads) as team:
-        for number in range(n_subsamples):
-            for text in _blocks(chunks, new_numbers, limits, weights, _key(seed, number)):
+        for number in range(n_draws):
+            for text in _blocks(
+                chunks, new_numbers, limits, weights, mix_key(seed & (2**64 - 1), 1 + number)
+            ):
                 total = total + _count_block(text, n_words, weights, team)
                 require_bytes(
                     _ENTRY * total.nnz,
@@ -196,7 +209,7 @@ def count_contexts(
     total.sort_indices()
     words = np.empty(n_words, object)
     words[:] = [names[number] for number in kept.tolist()]
-    counts = (total.data / (window * n_subsamples)).astype(np.float32)
+    counts = (total.data / (window * n_draws)).astype(np.float32)
     indptr, indices = total.indptr.astype(np.int64), total.indices.astype(np.int32)
     return WordCounts(words, frequencies[kept], indptr, indices, counts)
 
@@ -210,7 +223,7 @@ def _number_words(sentences: Any, who: str) -> tuple[list[str], list[np.ndarray]
     chunks, tokens = [], []
     for sentence in _read_sentences(sentences, who):
         tokens += [numbers.setdefault(word, len(numbers)) for word in sentence]
-        tokens.append(_END)
+        tokens.append(END)
         if len(tokens) >= _TOKENS:
             chunks.append(np.array(tokens, np.int32))
             tokens = []
@@ -222,21 +235,22 @@ def _read_sentences(sentences: Any, who: str) -> Iterator[list[str]]:
     if isinstance(sentences, str | os.PathLike):
         yield from _read_lines(os.fsdecode(sentences), who)
         return
-    expected = "an iterable of lists of tokens, or the path of a file with a sentence to a line"
     if isinstance(sentences, bytes | bytearray) or not hasattr(sentences, "__iter__"):
-        raise TypeError(f"{who}: sentences must be {expected}. Got {_shown(sentences)}.")
+        raise TypeError(
+            f"{who}: sentences must be an iterable of lists of tokens, or the path of a file with "
+            f"a sentence to a line. Got {sentences!r:.80}."
+        )
     for at, sentence in enumerate(sentences):
         tokens = sentence.tolist() if isinstance(sentence, np.ndarray) else sentence
         if not isinstance(tokens, list | tuple):
             raise TypeError(
                 f"{who}: each sentence must be a list of tokens (str), as by text.split(). "
-                f"Got {_shown(sentence)} as sentence {at}, counted from 0."
+                f"Got {sentence!r:.80} as sentence {at}, counted from 0."
             )
         for word in tokens:
             if not isinstance(word, str):
                 raise TypeError(
-                    f"{who}: tokens must be str. Got {_shown(word)} in sentence {at}, counted "
-                    "from 0."
+                    f"{who}: tokens must be str. Got {word!r:.80} in sentence {at}, counted from 0."
                 )
         yield tokens
 
@@ -246,7 +260,7 @@ def _read_lines(path: str, who: str) -> Iterator[list[str]]:
     if not os.path.isfile(path):
         raise FileNotFoundError(
             f"{who}: sentences must be lists of tokens, as [['to', 'be'], ['or', 'not']], or the "
-            f"path of a file with a sentence to a line. Got {_shown(path)}, which is no file."
+            f"path of a file with a sentence to a line. Got {path!r:.80}, which is no file."
         )
     with open(path, "rb") as raw:
         stream: Any = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
@@ -284,7 +298,7 @@ def _kept_words(
         most = int(np.argmax(frequencies))
         raise ValueError(
             f"{who}: no word occurs min_count={min_count} times; lower min_count, or give more "
-            f"sentences. The most frequent word, {_shown(names[most])}, occurs "
+            f"sentences. The most frequent word, {names[most]!r:.80}, occurs "
             f"{frequencies[most]:,} times."
         )
     return frequencies, kept
@@ -296,13 +310,6 @@ def _keep_limits(frequencies: np.ndarray, subsample: float | None) -> np.ndarray
         return np.full(len(frequencies), _ALWAYS, np.uint64)
     shares = frequencies / frequencies.sum()
     return np.rint(np.sqrt(np.minimum(1.0, subsample / shares)) * float(_ALWAYS)).astype(np.uint64)
-
-
-def _key(seed: int, number: int) -> np.uint64:
-    """Return the key of a draw of occurrences."""
-    from sklearn_xc._compile.arithmetic.sampling import mix_key
-
-    return mix_key(seed & (2**64 - 1), 1 + number)
 
 
 # From numbers to counts
@@ -319,11 +326,9 @@ def _blocks(
 
     On both sides of the range the text has a window, or the end of a sentence.
     """
-    from sklearn_xc.decomposition.skip_gram.kernels.kept_words import keep_words
-
     window = len(weights)
     size = max(1, min(_BLOCK, _MOST_WEIGHT // (2 * int(weights.sum()))))
-    text, first, position, is_open = np.array([_END], np.int32), 1, 0, False
+    text, first, position, is_open = np.array([END], np.int32), 1, 0, False
     for chunk in chunks:
         kept = np.empty(len(chunk), np.int32)
         how = limits, key, position, is_open, kept, 0
@@ -334,7 +339,7 @@ def _blocks(
             first += size
             before = max(0, first - window)
             text, first = text[before:], first - before
-    text = np.append(text, np.int32(_END))
+    text = np.append(text, np.int32(END))
     while first < len(text) - 1:
         last = min(first + size, len(text) - 1)
         yield text, first, last
@@ -345,12 +350,6 @@ def _count_block(
     block: tuple[np.ndarray, int, int], n_words: int, weights: np.ndarray, team: Team
 ) -> sp.csr_array:
     """Return the summed integer weights of all pairs that begin in a block."""
-    from sklearn_xc.decomposition.skip_gram.kernels.context_counts import (
-        count_contexts_of_words,
-        order_by_word,
-    )
-    from sklearn_xc.decomposition.skip_gram.kernels.sparse_sums import new_sums
-
     text, first, last = block
     starts, positions = np.zeros(n_words + 1, np.int64), np.empty(last - first, np.int32)
     order_by_word(text, first, last, starts, positions)
@@ -377,7 +376,145 @@ def _count_block(
     return sp.csr_array(matrix, shape=(n_words, n_words))
 
 
-def _shown(value: Any) -> str:
-    """Return a value for a message, the middle of a long one left out."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:55]}...{text[-20:]}"
+# Counts as training reads them
+
+
+@dataclass(frozen=True)
+class Cooccurrences:
+    """Counts of words with contexts, in CSR form.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64 of shape (n_words + 1,)
+    contexts : ndarray of int32
+        Rising in each row.
+    counts : ndarray of float
+        Positive.
+    of_words : ndarray of float64 of shape (n_words,)
+        Row sums.
+    of_contexts : ndarray of float64 of shape (n_contexts,)
+        Column sums.
+    """
+
+    indptr: np.ndarray
+    contexts: np.ndarray
+    counts: np.ndarray
+    of_words: np.ndarray
+    of_contexts: np.ndarray
+
+    @classmethod
+    def of(cls, matrix: Any, who: str) -> "Cooccurrences":
+        """Return the counts of a sparse matrix; ValueError if there are none."""
+        indptr, contexts, counts = as_csr_rows(matrix).without_zeros().arrays
+        of_words, of_contexts = (matrix.sum(axis=axis, dtype=np.float64) for axis in (1, 0))
+        if of_words.sum() <= 0:
+            raise ValueError(
+                f"{who}: X must hold a pair of words that are near each other. Got none: lower "
+                "min_count, or set subsample=None."
+            )
+        return cls(indptr, contexts, counts, of_words, of_contexts)
+
+    @property
+    def n_contexts(self) -> int:
+        """Number of contexts."""
+        return len(self.of_contexts)
+
+    @property
+    def log_shares(self) -> np.ndarray:
+        """Logarithms of the contexts' shares of all counts; of 1e-3 for contexts without any."""
+        return np.log(np.maximum(self.of_contexts, _LEAST_COUNT) / self.total)
+
+    @property
+    def total(self) -> float:
+        """Sum of all counts."""
+        return float(self.of_words.sum())
+
+    def of_rows(self, words: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, ...]:
+        """Return row pointers, contexts, and the contexts' shares of the counts, of some words."""
+        starts = self.indptr[words]
+        lengths = self.indptr[words + 1] - starts
+        at, bounds = entry_places(starts, lengths)
+        shares = self.counts[at] / np.repeat(self.of_words[words], lengths)
+        return bounds, self.contexts[at], shares.astype(dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Names of words and contexts, occurrences of the words, and the counts of pairs."""
+
+    words: np.ndarray
+    contexts: np.ndarray
+    word_counts: np.ndarray
+    counts: Cooccurrences
+
+
+def read_counts(
+    model: Any, X: Any, words: Any, contexts: Any, seed: int, allowed: int | None
+) -> Counted:
+    """Return the counts of sentences, or of a matrix, by the parameters of an estimator.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For an X that is neither, has no pairs, or does not go with the names.
+    """
+    who = type(model).__name__
+    if is_matrix(X):
+        matrix = as_counts(X, who)
+        counts = Cooccurrences.of(matrix, who)
+        rows = _names(words, matrix.shape[0], f"{who}: words")
+        if contexts is None and matrix.shape[0] == matrix.shape[1]:
+            columns = rows
+        else:
+            columns = _names(contexts, matrix.shape[1], f"{who}: contexts")
+        return Counted(rows, columns, np.rint(counts.of_words).astype(np.int64), counts)
+    for name, given in (("words", words), ("contexts", contexts)):
+        if given is not None:
+            raise ValueError(f"{who}: {name} must be None where X is sentences. Got {given!r}.")
+    found = count_contexts(
+        X,
+        window=int(model.window),
+        min_count=int(model.min_count),
+        max_words=model.max_words,
+        subsample=model.subsample,
+        seed=seed,
+        allowed_bytes=allowed,
+        n_jobs=model.n_jobs,
+        who=who,
+    )
+    n = len(found.words)
+    matrix = sp.csr_array((found.counts, found.indices, found.indptr), shape=(n, n))
+    return Counted(found.words, found.words, found.frequencies, Cooccurrences.of(matrix, who))
+
+
+def is_matrix(X: Any) -> bool:
+    """Return whether X is a matrix of numbers, not sentences or the name of a file."""
+    if isinstance(X, str | bytes | os.PathLike):
+        return False
+    if sp.issparse(X) or hasattr(X, "dtypes"):
+        return True
+    return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"
+
+
+def as_counts(X: Any, who: str) -> Any:
+    """Return a validated matrix of counts, float32 CSR."""
+    check_sparse(X, "X", who)
+    if not sp.issparse(X):
+        X = as_native(X)
+    if X.dtype.kind not in "biuf":
+        raise TypeError(f"{who}: X must hold numbers, counts of pairs. Got dtype {X.dtype}.")
+    matrix = sp.csr_array(X).astype(np.float32)
+    if not np.isfinite(matrix.data).all():
+        raise ValueError(f"{who}: X must hold finite counts. Got NaN or infinity.")
+    if (matrix.data < 0).any():
+        raise ValueError(f"{who}: X must hold counts, none negative. Got {matrix.data.min():g}.")
+    return matrix
+
+
+def _names(given: Any, n: int, name: str) -> np.ndarray:
+    if given is None:
+        return np.array([str(k) for k in range(n)], object)
+    names = as_distinct_words(given, name)
+    if len(names) != n:
+        raise ValueError(f"{name} must be {n} names, one for each. Got {len(names)}.")
+    return names

@@ -26,7 +26,7 @@ from sklearn_xc._state.schema import Array, declares
 from sklearn_xc.decomposition.gradients import MessagePassing, make_gradient
 from sklearn_xc.decomposition.gradients.protocol import Gradient, GradientMethod, GradientTask
 from sklearn_xc.decomposition.skip_gram.collapsed_softmax import CollapsedSoftmax, ContextSampler
-from sklearn_xc.decomposition.skip_gram.counted import Cooccurrences, read_counts, read_known_counts
+from sklearn_xc.decomposition.skip_gram.cooccurrence import Cooccurrences, as_counts, read_counts
 from sklearn_xc.decomposition.skip_gram.newton_steps import Vectors
 from sklearn_xc.decomposition.skip_gram.queries import WordVectors
 from sklearn_xc.decomposition.skip_gram.start import negative_sampling_start, random_start
@@ -346,8 +346,8 @@ class DecompMIPSSkipGram(
 
         Parameters
         ----------
-        X : iterable of lists of str; str or PathLike; or matrix of shape (n_words, n_contexts)
-            As in ``fit``; words that are not in ``words_`` are left out.
+        X : {array-like, sparse matrix} of shape (n_words, n_contexts)
+            Counts of ``words_`` with ``contexts_``.
 
         Returns
         -------
@@ -356,18 +356,21 @@ class DecompMIPSSkipGram(
 
         Examples
         --------
-        For sentences like those of the fit, and for others:
-
+        >>> import numpy as np
         >>> from sklearn_xc import DecompMIPSSkipGram
-        >>> sentences = [["red", "apple"], ["red", "cherry"], ["grey", "cat"], ["grey", "dog"]] * 50
-        >>> model = DecompMIPSSkipGram(4, subsample=None, vectors="input", random_state=0)
-        >>> model = model.fit(sentences)
-        >>> bool(model.objective([["red", "apple"]]) < model.objective([["grey", "apple"]]))
+        >>> counts = np.array([[5, 0], [4, 1], [0, 6]])
+        >>> model = DecompMIPSSkipGram(2, vectors="input", random_state=0).fit(counts)
+        >>> bool(model.objective(counts) < model.objective(counts[::-1]))
         True
         """
         check_is_fitted(self)
-        seed = draw_seed(self.random_state)
-        counts = read_known_counts(self, X, seed, self._allowed_bytes())
+        who, shape = type(self).__name__, (len(self.words_), len(self.contexts_))
+        matrix, seed = as_counts(X, who), draw_seed(self.random_state)
+        if matrix.shape != shape:
+            raise ValueError(
+                f"{who}: X must have the shape of the counts of fit, {shape}. Got {matrix.shape}."
+            )
+        counts = Cooccurrences.of(matrix, who)
         W = np.column_stack((self.output_vectors_, self.intercept_))
         method, sampler = self._method(counts, self.input_vectors_.shape[1], seed, "exact")
         with one_blas_thread():

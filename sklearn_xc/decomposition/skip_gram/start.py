@@ -4,7 +4,7 @@ import numpy as np
 
 from sklearn_xc._compile.arithmetic.sampling import ClassSampler, mix_key
 from sklearn_xc._input.row_pieces import row_pieces
-from sklearn_xc.decomposition.skip_gram.counted import Cooccurrences
+from sklearn_xc.decomposition.skip_gram.cooccurrence import Cooccurrences
 from sklearn_xc.decomposition.skip_gram.kernels.negative_sampling import sample_pairs
 
 #: The norm of input vectors where they start at random, and that of output vectors.

@@ -40,7 +40,7 @@ from sklearn_xc.decomposition.skip_gram.collapsed_softmax import (
     Reference,
     WordBatch,
 )
-from sklearn_xc.decomposition.skip_gram.counted import Cooccurrences
+from sklearn_xc.decomposition.skip_gram.cooccurrence import Cooccurrences
 from sklearn_xc.decomposition.skip_gram.kernels.collapsed_softmax import add_outer_products
 from sklearn_xc.decomposition.skip_gram.newton_steps import Vectors, for_pieces, second_moments
 from sklearn_xc.search.protocol import Candidates

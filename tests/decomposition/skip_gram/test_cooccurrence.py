@@ -188,7 +188,6 @@ def test_more_than_the_allowed_bytes_is_refused():
     ("argument", "value", "message"),
     [
         ("window", 1001, "an integer from 1 to 1000. Got 1001"),
-        ("n_subsamples", 0, "be an integer of at least 1"),
         ("min_count", 0, "be an integer of at least 1"),
         ("max_words", 0, "be an integer of at least 1"),
         ("seed", -1, "be an integer of at least 0"),
