@@ -15,13 +15,12 @@ from sklearn_xc._input.parts import new_part
 from sklearn_xc._input.seeds import draw_seed
 from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._labels.features import LabelFeatures
-from sklearn_xc._labels.names import positions_of
 from sklearn_xc._labels.new_classes import are_names, with_new_classes, with_new_names
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.row_ranges import one_blas_thread
 from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc._state.checkpoints import data_of
-from sklearn_xc._state.fitted import built_apart, sharing
+from sklearn_xc._state.fitted import built_apart
 from sklearn_xc._state.loops import Loop, kept_loops
 from sklearn_xc.base import threshold_for
 from sklearn_xc.embedding._answers import EmbeddingAnswers
@@ -160,11 +159,6 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
     top_k : int, default=100
         After a fit to a sparse y, how many of the best labels predict and decision_function
         consider.
-    warm_start : bool, default=False
-        Whether a further fit starts at the encoder and the classifiers of the last one. Labels are
-        matched by ``classes_`` and features by name, or by position if they have no names and
-        their number is the same; new ones start as in a first fit. Fusion and threshold stay, and
-        nothing is held out: the last fit has seen most rows.
     max_memory : int or str, default=None
         Limit, in bytes or as a string such as "8GB", on what a fit may hold beyond what the
         process held when the fit began, the model included; also on dense answers. A fit that
@@ -285,7 +279,6 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         "validation_fraction": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "label_names": ["array-like", None],
         "top_k": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -310,7 +303,6 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         validation_fraction: float | str = "auto",
         label_names: Any = None,
         top_k: int = 100,
-        warm_start: bool = False,
         max_memory: int | str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -331,7 +323,6 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         self.validation_fraction = validation_fraction
         self.label_names = label_names
         self.top_k = top_k
-        self.warm_start = warm_start
         self.max_memory = max_memory
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -372,8 +363,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         ValueError
             For NaN, a y that is not binary, label features with a number of rows other than
             n_labels or with other features than X, incompatible parameters, a `vectorizer` that
-            does not make a sparse matrix of finite numbers, training that diverged, and with
-            `warm_start` for labels or features that cannot be matched.
+            does not make a sparse matrix of finite numbers, and training that diverged.
         SavedModelError
             If `checkpoint_dir` is that of another fit, or damaged.
         TypeError
@@ -389,7 +379,6 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         UnseenLabelWarning
             For labels that nothing is known about: without an instance and without a feature.
         """
-        last = self._last_fit()
         with one_blas_thread():
             self._set_parts()
             instances = self._instances(X, reset=True, is_training=True)
@@ -406,26 +395,22 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
             seed = draw_seed(self.random_state)
             with kept_loops(self, data, seed) as (loop, seed):
                 n = len(every.weight)
-                train, chosen = np.arange(n), np.arange(0)
-                if last is None:
-                    n_wanted = self._n_to_hold_out(n)
-                    train, chosen = held_out(every.positives, len(self.classes_), n_wanted, seed)
+                n_wanted = self._n_to_hold_out(n)
+                train, chosen = held_out(every.positives, len(self.classes_), n_wanted, seed)
                 self._require_memory(every, len(chosen), Z)
                 # Encoder, classifiers and fusion; then with the held-out rows one or both again.
                 again = 0 if not len(chosen) else 2 if self._trains_encoder_again(chosen, n) else 1
                 fit = Fit(self, X, y, sample_weight, 3 + again)
-                self._train(every, train, Z, seed, fit, loop.within("held-out"), last)
+                self._train(every, train, Z, seed, fit, loop.within("held-out"))
                 self._count_instances(targets, weight)
                 fusing = fit.parts("fusion", 0, stage="fusion")
-                if last is None:
-                    self._learn_fusion(every, train, chosen, seed)
+                self._learn_fusion(every, train, chosen, seed)
                 fusing.close()
                 if again == 2:
                     self._train(every, np.arange(n), Z, seed, fit, loop.within("all"))
                 elif again == 1:
                     self._train_classifiers(every, seed, fit, loop.within("all"))
                 self._means = self._filled_means()
-                self._require_same_scores(last)
                 self.__dict__.pop("_cache", None)
                 getattr(self.encoder_, "finish", lambda: None)()
                 fit.end()
@@ -443,7 +428,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         Parameters
         ----------
         X, y : None
-            Not used: ``fit`` with `warm_start` learns from instances.
+            Not used: ``fit`` learns from instances.
         label_features : LabelFeatures, TextsWithFeatures, {array-like, sparse matrix} of shape \
                 (n_new, n_features), or array-like of str of shape (n_new,)
             As in the constructor.
@@ -492,7 +477,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         if X is not None or y is not None:
             raise ValueError(
                 f"{type(self).__name__}.add_labels: X and y must be None: give label_features, and "
-                "instances to fit with warm_start=True."
+                "instances to fit."
             )
         if self._described is None:
             raise ValueError(
@@ -505,12 +490,6 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         if len(self._unseen_labels) > n_unseen:
             self._warn_of_added()
         return self
-
-    def _last_fit(self) -> "NGAMEEmbeddingXC | None":
-        """Return the fitted model that training starts at; None if it starts anew."""
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return None
-        return sharing(self, dict(vars(self)))  # type: ignore[no-any-return]
 
     def _set_parts(self) -> None:
         """Set the encoder, and check the other parts."""
@@ -630,7 +609,6 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         seed: int,
         fit: Fit,
         loop: Loop,
-        last: "NGAMEEmbeddingXC | None" = None,
     ) -> None:
         """Train encoder and classifiers on some of the examples."""
         examples, n_labels = every.take(rows), len(self.classes_)
@@ -643,7 +621,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         else:
             self._known |= features_of(Z)
         with_features = examples.with_features()
-        self._start_encoder(with_features.X, seed, last)
+        self._start_encoder(with_features.X, seed)
         known = np.flatnonzero(np.diff(Z.indptr) > 0)
         own = with_features.of_labels(known, n_labels)
         module = EncoderModule(
@@ -663,10 +641,10 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
                 every.X.texts, self._dim, type(self).__name__, verbose=verbose
             )
         self.label_embeddings_ = self._encode(Z, self._dim, Z.dtype)
-        self._train_classifiers(examples, seed, fit, loop, last)
+        self._train_classifiers(examples, seed, fit, loop)
 
-    def _start_encoder(self, X: CsrRows, seed: int, last: "NGAMEEmbeddingXC | None") -> None:
-        """Start the encoder, at that of the last fit if there is one."""
+    def _start_encoder(self, X: CsrRows, seed: int) -> None:
+        """Start the encoder."""
         self.__dict__.pop("_cache", None)  # of another start
         name_features = getattr(self.encoder_, "name_features", None)
         if name_features is not None:
@@ -675,25 +653,6 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         is_given = getattr(self.encoder_, "is_given_", None)
         if is_given is not None:
             self._known |= is_given
-        if last is None:
-            return
-        who = f"{type(self).__name__}: warm_start"
-        if type(last.encoder_) is not type(self.encoder_) or last.coef_.shape[1] != self._dim:
-            raise ValueError(
-                f"{who} must have the encoder and embedding_dim of the last fit, "
-                f"{type(last.encoder_).__name__} and {last.coef_.shape[1]}. Got "
-                f"{type(self.encoder_).__name__} and {self._dim}."
-            )
-        continue_from = getattr(self.encoder_, "continue_from", None)
-        if continue_from is not None:
-            places = np.arange(1)
-            if not self._reads_texts:
-                names = [getattr(one, "feature_names_in_", None) for one in (self, last)]
-                counts = self.n_features_in_, last.n_features_in_
-                message = "X has {} features, but {} is expecting {} features as input"
-                message = message.format(counts[0], type(self).__name__, counts[1])
-                places = matched_places(*names, *counts, message)
-            continue_from(last.encoder_, places)
 
     def _train_classifiers(
         self,
@@ -701,18 +660,12 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         seed: int,
         fit: Fit,
         loop: Loop,
-        last: "NGAMEEmbeddingXC | None" = None,
     ) -> None:
         """Train classifiers, and find means, for the encoder as it is."""
         n_labels = len(self.classes_)
         self._seen = examples.frequencies(n_labels)
         examples = examples.with_features()
         self.coef_ = self.label_embeddings_.copy()
-        if last is not None:
-            places = self._matched_labels(last)
-            known = np.flatnonzero(places >= 0)
-            known = known[last.coef_[places[known]].any(axis=1)]
-            self.coef_[known] = last.coef_[places[known]]
         dim, dtype = self.coef_.shape[1], self.coef_.dtype
         module = ClassifierModule(self._encode(examples.X, dim, dtype), self.coef_)
         epochs = self._run(
@@ -729,16 +682,6 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
                 yield rows, self._encode(examples.X.take(rows), dim, dtype)
 
         self._means = LabelMeans.of(examples, embedded(), n_labels, dim)
-
-    def _matched_labels(self, last: "NGAMEEmbeddingXC") -> np.ndarray:
-        """Return the position of each label in the last fit, -1 for a new one."""
-        names = [
-            one.classes_ if one._targets_kind == "classes" or are_names(one.classes_) else None
-            for one in (self, last)
-        ]
-        counts = len(self.classes_), len(last.classes_)
-        message = f"{type(self).__name__}: y has {counts[0]} labels, the last fit had {counts[1]}"
-        return matched_places(*names, *counts, message)
 
     def _run(
         self,
@@ -849,17 +792,6 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         """Return the means, with substitutes for labels without instances."""
         return self._means.filled(self.label_embeddings_, self._label_words, self._substitute_norms)
 
-    def _require_same_scores(self, last: "NGAMEEmbeddingXC | None") -> None:
-        """Raise ValueError if the fusion of the last fit does not know the scores of this one."""
-        if last is None or self.fusion_ is None:
-            return
-        n_scores = self._ranking(with_index=False).n_scores
-        if self.fusion_.n_scores_ != n_scores:
-            raise ValueError(
-                f"{type(self).__name__}: warm_start must have label features if the last fit had "
-                f"some. Got {n_scores} scores for a fusion of {self.fusion_.n_scores_}."
-            )
-
     def _add_labels(self, label_features: Any, classes: Any) -> None:
         """Add labels; see ``add_labels``."""
         name, n_old = type(self).__name__, len(self.classes_)
@@ -913,20 +845,3 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
             tags.input_tags.string = tags.input_tags.one_d_array = True
             tags.input_tags.sparse = tags.input_tags.two_d_array = False
         return tags
-
-
-def matched_places(
-    names: np.ndarray | None, old: np.ndarray | None, n: int, n_old: int, message: str
-) -> np.ndarray:
-    """Return the position of each name among old ones, -1 for a new one; all, if none have names.
-
-    Raises ValueError where one side has no names, or neither has and the numbers differ.
-    """
-    if names is not None and old is not None:
-        return positions_of(names, old)
-    if names is None and old is None and n == n_old:
-        return np.arange(n)
-    raise ValueError(
-        f"{message}: warm_start matches them by name, or by position if neither fit has names and "
-        "their number is the same."
-    )

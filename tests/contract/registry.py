@@ -347,7 +347,6 @@ ENTRIES = {
             "classifier_max_iter": [-1, "few", 1.5, True],
             "learning_rate": RATE,
             "n_candidates": [*COUNT, 2**62],
-            "warm_start": SWITCH,
             "checkpoint_dir": [3, True, ["a"], b"x"],
             "fusion": ["forest", 2, True],
             "validation_fraction": [1.0, -0.1, NAN, True],

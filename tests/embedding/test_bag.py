@@ -199,17 +199,7 @@ def test_parameters_out_of_range_are_refused(params):
         encoder.start(make_inputs(0)[0], DIM, 0)
 
 
-def test_it_continues_from_another():
-    old, new = make_encoder(True), make_encoder(True)
-    old.embeddings_[:] += 1
-    places, before = np.r_[2, -1, np.arange(9)], new.embeddings_.copy()
-    new.continue_from(old, places)
-    np.testing.assert_array_equal(
-        new.embeddings_[places >= 0], old.embeddings_[places[places >= 0]]
-    )
-    np.testing.assert_array_equal(new.embeddings_[1], before[1])
-    for one, other in zip(new.block_, old.block_, strict=True):
-        np.testing.assert_array_equal(one, other)
-        assert one is not other
-    new.finish()
-    assert not [name for name in vars(new) if name.endswith("_steps")]
+def test_a_finished_encoder_has_no_optimiser():
+    encoder = make_encoder(True)
+    encoder.finish()
+    assert not [name for name in vars(encoder) if name.endswith("_steps")]

@@ -209,14 +209,6 @@ class BagOfEmbeddings(BaseEstimator):
         self._lazy_steps = LazyAdam(shape, dtype)
         self._block_steps = [Adam(part.shape, dtype) for part in self.block_ or ()]
 
-    def continue_from(self, other: "BagOfEmbeddings", places: np.ndarray) -> None:
-        """Take what another encoder has learnt; see `Encoder.continue_from`."""
-        known = np.flatnonzero(places >= 0)
-        self.embeddings_[known] = other.embeddings_[places[known]]
-        if self.block_ is not None and other.block_ is not None:
-            dtype = self.embeddings_.dtype
-            self.block_ = Block(*(np.array(part, dtype) for part in other.block_))
-
     def finish(self) -> None:
         """Drop the optimiser's state; see `Encoder.finish`."""
         self.__dict__.pop("_lazy_steps", None)

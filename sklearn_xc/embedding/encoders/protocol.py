@@ -50,9 +50,6 @@ class Encoder(Protocol):
     * ``default_dim()`` returns the dimension used unless another is requested.
     * ``name_features(names)`` receives the feature names before ``start``, an ndarray of str of
       shape (n_features,), or None.
-    * ``continue_from(other, places)`` takes what another fitted encoder of the class has learnt,
-      after ``start``, for `warm_start`: feature j was number ``places[j]`` there, or is new if that
-      is -1.
     * ``finish()`` is called when a fit has ended, and may drop what only training needs.
 
     Optional attributes: ``default_learning_rate`` and ``default_classifier_learning_rate``. If
