@@ -1,4 +1,4 @@
-"""Style of all displays: colours, markers, axes and legend, and the labels that they read."""
+"""Shared by all displays: colours, markers, axes and legend, and the reading of labels."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from sklearn_xc._topk import unwrap
 #: 2008; yellow and black come last, being too light or like the axes.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000")
 MARKERS = "osD^vP<>"
-#: Marks the lines of models.
+#: Identifies the lines of models.
 _MODEL = "sklearn_xc model"
 
 
@@ -58,7 +58,7 @@ def draw_line(
 
 
 def log_ticks(ax: Any) -> None:
-    """Make the x axis logarithmic, with enough ticks where it spans few powers of ten."""
+    """Make the x axis logarithmic, with ticks between powers of ten on a short axis."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
     ax.set_xscale("log")
@@ -78,18 +78,14 @@ def finish(ax: Any, loc: str = "best", **options: Any) -> None:
         ax.legend(loc=loc, frameon=False, fontsize=9, **options)
 
 
-def read_targets(who: str, estimator: Any, y: Any) -> tuple[Any, np.ndarray | None, Any]:
-    """Return y as the metrics take it, the true labels of each row, and the classes.
-
-    A tagger encodes names itself; the counts, else None, include names that it does not know.
-    """
+def read_targets(who: str, estimator: Any, y: Any) -> tuple[Any, Any]:
+    """Return y as the metrics take it, and the classes; a tagger encodes names itself."""
     classifier, _ = unwrap(estimator, None)
-    counts = None
     if hasattr(classifier, "_encode_targets"):
-        y, counts = classifier._encode_targets(y)
+        y, _ = classifier._encode_targets(y)
     classes = getattr(classifier, "classes_", None)
     if isinstance(classes, list):  # one array for each label, as random forests have
         classes = np.arange(len(classes))
     if classes is not None and len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1:
         refuse_other_columns(y, np.asarray(classes), who)
-    return y, counts, classes
+    return y, classes

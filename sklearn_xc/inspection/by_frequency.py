@@ -27,7 +27,128 @@ _AXIS = {
 }
 
 
-class LabelFrequencyDisplay:
+class _Groups(NamedTuple):
+    """Groups of labels of similar training frequency, and the hits among the k best labels.
+
+    `group` is the group of each label, ``len(lower)`` for labels without a training instance, and
+    `counts` the training instances of each label.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    group: np.ndarray
+    counts: np.ndarray
+    hits: Hits
+
+    @classmethod
+    def of(
+        cls,
+        who: str,
+        y_true: Any,
+        topk: Any,
+        label_counts: Any,
+        n_groups: int,
+        k: int,
+        classes: Any,
+    ) -> "_Groups":
+        """Check the arguments, group the labels and find the hits."""
+        k = check_count(k, f"{who}: k")
+        group, lower, upper = frequency_groups(label_counts, n_groups, who)
+        hits = find_hits(y_true, topk, k, classes)
+        check_length(len(group), hits.true.n_labels, (hits.positions, hits.true.columns), who)
+        return cls(lower, upper, group, np.asarray(label_counts), hits)
+
+    def sums(self, labels: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+        """Return how often labels of each group occur, or the sums of their weights."""
+        size = len(self.lower) + 1
+        return np.bincount(self.group[labels], weights=weights, minlength=size)[:-1]
+
+    @property
+    def ranges(self) -> dict[str, np.ndarray]:
+        """The first attributes of both displays."""
+        n_labels = self.sums(np.arange(len(self.group)))
+        return {"lower": self.lower, "upper": self.upper, "n_labels": n_labels}
+
+    def values(self, metric: str) -> np.ndarray:
+        """Return precision or recall of each group."""
+        positions, hit = self.hits.positions, self.hits.hit
+        of = positions[positions >= 0] if metric == "precision" else self.hits.true.columns
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.sums(positions[hit]) / self.sums(of)
+
+    def shares_of_psp(self, propensities: Any, k: int) -> np.ndarray:
+        """Return the contribution of each group to PSP@k."""
+        p = check_propensities(propensities, self.hits.true)
+        right = self.hits.positions[self.hits.hit]
+        worth = 1.0 / p[right]
+        total = float(worth.sum())
+        psp = float(psp_of_hits(self.hits, (k,), None, p)[0])
+        return self.sums(right, worth) * (psp / total if total > 0 else 0.0)
+
+
+class _ByFrequency:
+    """Base class of displays over label frequency."""
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, k: int = 5, **options: Any) -> Any:
+        """Predict and plot.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted estimator whose last step has ``label_counts_``.
+        X : object of n instances
+            Input for `estimator`.
+        y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
+            True labels, or one class per instance, in the form of the fit.
+        k : int, default=5
+            Number of best labels to consider.
+        **options : dict
+            Further arguments of ``from_predictions``. The default of `name` is that of the
+            estimator's class, and of `propensities` that of its training data.
+
+        Returns
+        -------
+        display
+            Of this class.
+
+        Raises
+        ------
+        ValueError
+            As in ``from_predictions``, and for an estimator without ``label_counts_``.
+
+        Examples
+        --------
+        Rare labels are found less often:
+
+        >>> from sklearn_xc import OvALinearXC
+        >>> from sklearn_xc.datasets import make_xc_classification
+        >>> from sklearn_xc.inspection import LabelFrequencyDisplay
+        >>> X, Y = make_xc_classification(
+        ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
+        ... )
+        >>> clf = OvALinearXC().fit(X[:400], Y[:400])
+        >>> display = LabelFrequencyDisplay.from_estimator(clf, X[400:], Y[400:], k=5, n_groups=4)
+        >>> bool(display.recall[0] < display.recall[-1])
+        True
+        """
+        classifier, _ = unwrap(estimator, None)
+        if not hasattr(classifier, "label_counts_"):
+            raise ValueError(
+                f"{cls.__name__}: {type(classifier).__name__} has no label_counts_. Pass its "
+                "predictions, and the counts, to from_predictions."
+            )
+        y, classes = read_targets(cls.__name__, estimator, y)
+        options = {"classes": classes, **cls._defaults(classifier, options), **options}
+        best = topk(estimator, X, k)
+        return cls.from_predictions(y, best, classifier.label_counts_, k=k, **options)
+
+    @classmethod
+    def _defaults(cls, classifier: Any, options: dict[str, Any]) -> dict[str, Any]:
+        return {}
+
+
+class LabelFrequencyDisplay(_ByFrequency):
     """Precision and recall of the k best labels in groups of labels of similar frequency.
 
     Labels that occur in training are sorted by their number of instances and cut into ten groups
@@ -85,52 +206,6 @@ class LabelFrequencyDisplay:
         self.precision, self.recall, self.k = precision, recall, k
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, k: int = 5, n_groups: int = 10, ax: Any = None
-    ) -> "LabelFrequencyDisplay":
-        """Predict and plot.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted estimator whose last step has ``label_counts_``.
-        X : object of n instances
-            Input for `estimator`.
-        y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
-            True labels, or one class per instance, in the form of the fit.
-        k, n_groups
-            As in ``from_predictions``.
-        ax
-            As in ``plot``.
-
-        Returns
-        -------
-        LabelFrequencyDisplay
-
-        Raises
-        ------
-        ValueError
-            As in ``from_predictions``, and for an estimator without ``label_counts_``.
-
-        Examples
-        --------
-        Rare labels are found less often:
-
-        >>> from sklearn_xc import OvALinearXC
-        >>> from sklearn_xc.datasets import make_xc_classification
-        >>> from sklearn_xc.inspection import LabelFrequencyDisplay
-        >>> X, Y = make_xc_classification(
-        ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
-        ... )
-        >>> clf = OvALinearXC().fit(X[:400], Y[:400])
-        >>> display = LabelFrequencyDisplay.from_estimator(clf, X[400:], Y[400:], k=5, n_groups=4)
-        >>> bool(display.recall[0] < display.recall[-1])
-        True
-        """
-        found = _predicted_groups(cls.__name__, estimator, X, y, k, n_groups)
-        return cls._of_groups(found, k).plot(ax)
-
-    @classmethod
     def from_predictions(
         cls,
         y_true: Any,
@@ -173,19 +248,9 @@ class LabelFrequencyDisplay:
         TypeError
             For a masked array.
         """
-        found = _count_groups(cls.__name__, y_true, topk, label_counts, n_groups, k, classes)
-        return cls._of_groups(found, k).plot(ax)
-
-    @classmethod
-    def _of_groups(cls, found: "_Groups", k: int) -> "LabelFrequencyDisplay":
-        return cls(
-            lower=found.lower,
-            upper=found.upper,
-            n_labels=found.n_labels,
-            precision=found.values("precision"),
-            recall=found.values("recall"),
-            k=k,
-        )
+        found = _Groups.of(cls.__name__, y_true, topk, label_counts, n_groups, k, classes)
+        precision, recall = found.values("precision"), found.values("recall")
+        return cls(**found.ranges, precision=precision, recall=recall, k=k).plot(ax)
 
     def plot(self, ax: Any = None) -> "LabelFrequencyDisplay":
         """Draw the groups as bars.
@@ -230,7 +295,7 @@ class LabelFrequencyDisplay:
         return self
 
 
-class MetricByFrequencyDisplay:
+class MetricByFrequencyDisplay(_ByFrequency):
     r"""One metric of the k best labels, over the training frequency of labels.
 
     Labels that occur in training are cut into groups of similar frequency, as in
@@ -300,69 +365,12 @@ class MetricByFrequencyDisplay:
         self.values, self.metric, self.k, self.name = values, metric, k, name
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        metric: str = "precision",
-        k: int = 5,
-        n_groups: int = 10,
-        propensities: Any = None,
-        name: str | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> "MetricByFrequencyDisplay":
-        """Predict and plot.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted estimator whose last step has ``label_counts_``.
-        X : object of n instances
-            Input for `estimator`.
-        y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
-            True labels, or one class per instance, in the form of the fit.
-        metric, k, n_groups
-            As in ``from_predictions``.
-        propensities : array-like of shape (n_labels,), default=None
-            For "psp"; None takes :func:`~sklearn_xc.metrics.propensity` of the training data.
-        name : str, default=None
-            Name of the model, for the legend; None takes the name of its class.
-        ax, **kwargs
-            As in ``plot``.
-
-        Returns
-        -------
-        MetricByFrequencyDisplay
-
-        Raises
-        ------
-        ValueError
-            As in ``from_predictions``, and for an estimator without ``label_counts_``.
-
-        Examples
-        --------
-        >>> from sklearn_xc import OvALinearXC
-        >>> from sklearn_xc.datasets import make_xc_classification
-        >>> from sklearn_xc.inspection import MetricByFrequencyDisplay
-        >>> X, Y = make_xc_classification(
-        ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
-        ... )
-        >>> clf = OvALinearXC().fit(X[:400], Y[:400])
-        >>> display = MetricByFrequencyDisplay.from_estimator(
-        ...     clf, X[400:], Y[400:], metric="recall"
-        ... )
-        >>> bool(display.values[0] < display.values[-1])
-        True
-        """
-        found = _predicted_groups(cls.__name__, estimator, X, y, k, n_groups)
-        classifier, _ = unwrap(estimator, None)
-        if metric == "psp" and propensities is None:
-            propensities = propensity(classifier.label_counts_, classifier.n_samples_fit_)
-        name = type(classifier).__name__ if name is None else name
-        return cls._of_groups(found, metric, k, propensities, name).plot(ax, **kwargs)
+    def _defaults(cls, classifier: Any, options: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {"name": type(classifier).__name__}
+        if options.get("metric") == "psp":
+            n = classifier.n_samples_fit_
+            found["propensities"] = propensity(classifier.label_counts_, n)
+        return found
 
     @classmethod
     def from_predictions(
@@ -417,31 +425,23 @@ class MetricByFrequencyDisplay:
         TypeError
             For a masked array.
         """
-        found = _count_groups(cls.__name__, y_true, topk, label_counts, n_groups, k, classes)
-        return cls._of_groups(found, metric, k, propensities, name).plot(ax, **kwargs)
-
-    @classmethod
-    def _of_groups(
-        cls, found: "_Groups", metric: Any, k: int, propensities: Any, name: str | None
-    ) -> "MetricByFrequencyDisplay":
         who = cls.__name__
+        found = _Groups.of(who, y_true, topk, label_counts, n_groups, k, classes)
         if not isinstance(metric, str) or metric not in _AXIS:
             raise ValueError(f"{who}: metric must be one of {(*_AXIS,)}. Got {metric!r}.")
         if metric == "psp" and propensities is None:
             raise ValueError(f'{who}: metric="psp" needs propensities. Got None.')
-        seen = np.flatnonzero(found.counts)
+        seen, ranges, psp = np.flatnonzero(found.counts), found.ranges, metric == "psp"
         logs = np.log(found.counts[seen].astype(np.float64))
-        psp = metric == "psp"
-        return cls(
-            frequency=np.exp(found.sums(seen, logs) / found.n_labels),
-            lower=found.lower,
-            upper=found.upper,
-            n_labels=found.n_labels,
+        display = cls(
+            frequency=np.exp(found.sums(seen, logs) / ranges["n_labels"]),
             values=found.shares_of_psp(propensities, k) if psp else found.values(metric),
             metric=metric,
             k=k,
             name=name,
+            **ranges,
         )
+        return display.plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> "MetricByFrequencyDisplay":
         """Draw the line.
@@ -474,72 +474,3 @@ class MetricByFrequencyDisplay:
         finish(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-class _Groups(NamedTuple):
-    """Groups of labels of similar training frequency, and the hits among the k best labels.
-
-    `group` is the group of each label, ``len(lower)`` for labels without a training instance, and
-    `counts` the training instances of each label.
-    """
-
-    lower: np.ndarray
-    upper: np.ndarray
-    group: np.ndarray
-    counts: np.ndarray
-    hits: Hits
-
-    def sums(self, labels: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-        """Return how often labels of each group occur, or the sums of their weights."""
-        size = len(self.lower) + 1
-        return np.bincount(self.group[labels], weights=weights, minlength=size)[:-1]
-
-    @property
-    def n_labels(self) -> np.ndarray:
-        """Number of labels in each group."""
-        return self.sums(np.arange(len(self.group)))
-
-    def values(self, metric: str) -> np.ndarray:
-        """Return precision or recall of each group."""
-        positions, hit = self.hits.positions, self.hits.hit
-        of = positions[positions >= 0] if metric == "precision" else self.hits.true.columns
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return self.sums(positions[hit]) / self.sums(of)
-
-    def shares_of_psp(self, propensities: Any, k: int) -> np.ndarray:
-        """Return the contribution of each group to PSP@k."""
-        p = check_propensities(propensities, self.hits.true)
-        right = self.hits.positions[self.hits.hit]
-        worth = 1.0 / p[right]
-        total = float(worth.sum())
-        psp = float(psp_of_hits(self.hits, (k,), None, p)[0])
-        return self.sums(right, worth) * (psp / total if total > 0 else 0.0)
-
-
-def _predicted_groups(who: str, estimator: Any, X: Any, y: Any, k: int, n_groups: int) -> _Groups:
-    classifier, _ = unwrap(estimator, None)
-    if not hasattr(classifier, "label_counts_"):
-        raise ValueError(
-            f"{who}: {type(classifier).__name__} has no label_counts_. Pass its predictions, and "
-            "the counts, to from_predictions."
-        )
-    y, n_true, classes = read_targets(who, estimator, y)
-    counts = classifier.label_counts_
-    return _count_groups(who, y, topk(estimator, X, k), counts, n_groups, k, classes, n_true)
-
-
-def _count_groups(
-    who: str,
-    y_true: Any,
-    topk: Any,
-    label_counts: Any,
-    n_groups: int,
-    k: int,
-    classes: Any,
-    n_true: np.ndarray | None = None,
-) -> _Groups:
-    k = check_count(k, f"{who}: k")
-    group, lower, upper = frequency_groups(label_counts, n_groups, who)
-    hits = find_hits(y_true, topk, k, classes, n_true)
-    check_length(len(group), hits.true.n_labels, (hits.positions, hits.true.columns), who)
-    return _Groups(lower, upper, group, np.asarray(label_counts), hits)

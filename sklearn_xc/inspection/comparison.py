@@ -17,25 +17,26 @@ from sklearn_xc._labels.names import check_label_names, column_names
 from sklearn_xc._labels.out_of_fold import classes_of
 from sklearn_xc._topk import topk, unwrap
 from sklearn_xc.inspection._style import COLOURS, axes_for, finish
-from sklearn_xc.metrics import paired_bootstrap, propensity
+from sklearn_xc.metrics import propensity
 from sklearn_xc.metrics.bootstrap import bootstrap_ratio
-from sklearn_xc.metrics.by_name import METRICS, SUMS, WEIGHTED
+from sklearn_xc.metrics.by_name import SUMS, row_sums
 from sklearn_xc.metrics.check import as_array, check_y_true
 from sklearn_xc.metrics.frequency_groups import frequency_edges, group_of
 from sklearn_xc.metrics.hits import Hits, hits_of
-from sklearn_xc.metrics.scorers import AtKScorer, get_scorer
 
 _WHO = "compare_models"
-#: Training instances that the propensity formula needs at least.
+#: Number of training instances that the propensity formula needs.
 _LEAST_TRAINED = 3
+#: Groups of labels by training frequency.
+_N_GROUPS = 5
 
 
 @dataclass(frozen=True, repr=False)
 class ModelComparison:
-    """What a second model gains over a first; made by :func:`compare_models`.
+    """Result of :func:`compare_models`.
 
-    Each table is a dict of columns, ready for ``pandas.DataFrame``. Values and differences (second
-    model minus first, with the ends of their intervals) are fractions.
+    Values and differences (second model minus first, with the ends of their intervals) are
+    fractions.
 
     Attributes
     ----------
@@ -43,14 +44,14 @@ class ModelComparison:
         The names of the models.
     n : int
         Number of instances.
-    metrics : dict of str to ndarray
+    metrics : DataFrame
         A row for each metric: ``metric``, ``a``, ``b``, ``difference``, ``low``, ``high``,
         ``p_value``.
-    groups : dict of str to ndarray
+    groups : DataFrame
         Recall of the k best labels for groups of labels by training frequency: ``lower``,
         ``upper``, ``n_labels`` and ``n_true`` that occur, ``a``, ``b``, ``difference``, ``low``,
         ``high``, ``p_value``. Empty if no model has ``label_counts_``.
-    labels : dict of str to ndarray
+    labels : DataFrame
         The labels that occur, largest gains first: ``label``, ``n_train`` (-1 if unknown),
         ``n_true``, ``found_a``, ``found_b``, ``p_value`` of a sign test on the instances where only
         one model finds the label, and ``q_value``, the false discovery rate among all labels with a
@@ -59,21 +60,15 @@ class ModelComparison:
 
     names: tuple[str, str]
     n: int
-    metrics: dict[str, np.ndarray]
-    groups: dict[str, np.ndarray]
-    labels: dict[str, np.ndarray]
+    metrics: Any
+    groups: Any
+    labels: Any
 
     def __str__(self) -> str:
-        """Return metrics and groups as a text table, with * where the interval leaves out 0."""
+        """Return metrics and groups as text."""
         a, b = self.names
-        head = f"{a[:12]:>14}{b[:12]:>14}{'difference':>12}  interval"
-        lines = [f"{a} against {b}, {self.n:,} instances", "", f"{'':16}{head}"]
-        lines += _lines(self.metrics["metric"], self.metrics)
-        if self.groups:
-            ranges = zip(self.groups["lower"], self.groups["upper"], strict=True)
-            lines += ["", f"{'trained on':16}{head}"]
-            lines += _lines([f"{low:,} to {high:,}" for low, high in ranges], self.groups)
-        return "\n".join(lines)
+        tables = [table.to_string(index=False) for table in (self.metrics, self.groups)]
+        return "\n\n".join([f"a: {a}, b: {b}, {self.n:,} instances", *tables])
 
     __repr__ = __str__
 
@@ -90,9 +85,8 @@ class ModelComparison:
         matplotlib axes
         """
         ax = axes_for(ax, "ModelComparison.plot")
-        table = {name: 100 * self.metrics[name] for name in ("difference", "low", "high")}
+        table, places = 100 * self.metrics[["difference", "low", "high"]], range(len(self.metrics))
         ends = table["difference"] - table["low"], table["high"] - table["difference"]
-        places = np.arange(len(table["low"]))
         ax.axvline(0, color="#808080", lw=1)
         ax.errorbar(table["difference"], places, xerr=ends, fmt="o", color=COLOURS[0], capsize=3)
         ax.set_yticks(places, self.metrics["metric"])
@@ -102,19 +96,6 @@ class ModelComparison:
         return ax
 
 
-def _lines(first: Any, table: dict[str, np.ndarray]) -> list[str]:
-    lines = []
-    for at, name in enumerate(first):
-        a, b, difference, low, high = (
-            100 * table[column][at] for column in ("a", "b", "difference", "low", "high")
-        )
-        mark = "*" if low > 0 or high < 0 else " "
-        lines.append(
-            f"{name:16}{a:13.1f}%{b:13.1f}%{difference:+11.2f}{mark}  {low:+.2f} to {high:+.2f}"
-        )
-    return lines
-
-
 def compare_models(
     model_a: Any,
     model_b: Any,
@@ -122,18 +103,16 @@ def compare_models(
     y: Any,
     *,
     k: int = 5,
-    metrics: Any = None,
     names: Any = ("A", "B"),
     classes: Any = None,
-    n_groups: int = 5,
     confidence: float = 0.95,
     n_resamples: int = 9999,
     random_state: Any = None,
 ) -> ModelComparison:
-    """Return what the second model gains over the first and what it loses.
+    """Compare two models on the same instances: metrics, label frequencies and single labels.
 
-    Both models are given the same instances, on which neither was trained. The tables tell which
-    metrics differ by more than luck, for which label frequencies, and which labels gain and lose.
+    Neither model should have been trained on these instances. The tables, of pandas, show which
+    metrics differ by more than chance, for which label frequencies, and which labels gain and lose.
 
     Parameters
     ----------
@@ -147,17 +126,11 @@ def compare_models(
         knows count as missed by both.
     k : int, default=5
         Number of best labels of each instance to consider.
-    metrics : list of str, default=None
-        "P@k", "nDCG@k", "R@k", "PSP@k" or "PSnDCG@k" with a number for k. None takes P@1, P@k,
-        nDCG@k, R@k, and PSP@1 and PSP@k if a model has ``label_counts_``.
     names : tuple of two str, default=("A", "B")
         The names of the models.
     classes : array-like of shape (n_labels,), default=None
         Names of the columns of y if it is an indicator. None takes those of a data frame,
         otherwise ``classes_`` of the models.
-    n_groups : int, default=5
-        Number of groups of labels by training frequency, each with about the same number of
-        training pairs.
     confidence : float, default=0.95
         Confidence level of all intervals, in (0, 1).
     n_resamples : int, default=9999
@@ -175,6 +148,8 @@ def compare_models(
     ValueError, TypeError
         If an argument is invalid or labels cannot be matched by name; the message says what was
         expected.
+    ImportError
+        Without pandas.
 
     See Also
     --------
@@ -183,8 +158,10 @@ def compare_models(
 
     Notes
     -----
-    Intervals and p-values are those of :func:`~sklearn_xc.metrics.paired_bootstrap`, which
-    resamples instances, with the models fixed. Each metric and group is tested by itself: of equal
+    The metrics are P@1, P@k, nDCG@k, R@k, and PSP@1 and PSP@k if a model has ``label_counts_``;
+    the labels are in five groups with about equally many training pairs. Intervals and p-values are
+    those of :func:`~sklearn_xc.metrics.paired_bootstrap`, which resamples instances, with the
+    models fixed. Each metric and group is tested by itself: of equal
     models, one in twenty differs at a confidence of 0.95. Rates of false discoveries are those of
     [1]_.
 
@@ -204,19 +181,21 @@ def compare_models(
     ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
     ... )
     >>> few, all_ = OvALinearXC().fit(X[:100], Y[:100]), OvALinearXC().fit(X[:400], Y[:400])
-    >>> found = compare_models(few, all_, X[400:], Y[400:], metrics=["P@1"], random_state=0)
+    >>> found = compare_models(few, all_, X[400:], Y[400:], random_state=0)
     >>> bool(found.metrics["low"][0] > 0)
     True
     """
+    try:
+        from pandas import DataFrame
+    except ImportError as error:
+        raise ImportError(f"{_WHO} needs pandas: pip install pandas.") from error
     k = check_count(k, f"{_WHO}: k")
-    n_groups = check_count(n_groups, f"{_WHO}: n_groups")
     n_resamples = check_count(n_resamples, f"{_WHO}: n_resamples", least=100)
     if not is_number(confidence) or not 0 < float(confidence) < 1:
         raise ValueError(f"{_WHO}: confidence must be between 0 and 1. Got {confidence!r}.")
     names = tuple(names) if isinstance(names, list | tuple) else ()
     if len(set(names)) != 2 or not all(isinstance(one, str) and one for one in names):
         raise ValueError(f"{_WHO}: names must be two different texts. Got {names!r}.")
-    scorers = _check_metrics(metrics, k)
     check_sparse(X, "X", _WHO)
     refuse_disguised(X, f"{_WHO}: X")
     models = (model_a, model_b)
@@ -229,61 +208,34 @@ def compare_models(
         raise ValueError(f"{_WHO}: X must have {n} rows, as many as y. Got {num_samples(X)}.")
     if not Y.nnz:
         raise ValueError(f"{_WHO}: y must have true labels. Got none in {n} rows.")
-    deepest = max([k, *(scorer.ks[0] for scorer in scorers)])
     ranked = []
     for model, place in zip(models, places, strict=True):
-        best, _ = topk(model, X, deepest)
+        best, _ = topk(model, X, k)
         ranked.append(np.where(best >= 0, place[best], -1))
     counts, n_trained = _training_counts(models, places, len(labels))
-    rng = np.random.default_rng(draw_seed(random_state))
-    settings = (n_resamples, float(confidence), rng)
-    weights = None
+    settings = n_resamples, float(confidence), np.random.default_rng(draw_seed(random_state))
+    hits = [hits_of(check_y_true(Y), best, k) for best in ranked]
+    metrics = [("precision", 1), ("precision", k), ("ndcg", k), ("recall", k)]
+    rows = [
+        _compare_metric(metric, at, hits, None, settings) for metric, at in dict.fromkeys(metrics)
+    ]
     if counts is not None and n_trained >= _LEAST_TRAINED:
-        weights = propensity(counts[:n_known], n_trained)
-    rows = []
-    for scorer in scorers:
-        if scorer.metrics[0] not in WEIGHTED:
-            rows.append(_compare_metric(scorer, Y, ranked, None, settings))
-        elif weights is not None:
-            rows.append(_compare_metric(scorer, Y[:, :n_known], ranked, weights, settings))
-        elif metrics is not None:
-            raise ValueError(
-                f"{_WHO}: {scorer.names[0]} needs a model with label_counts_ and n_samples_fit_ of "
-                f"at least {_LEAST_TRAINED}. Got none."
-            )
-    true = check_y_true(Y)
-    hits = [hits_of(true, best[:, :k], k) for best in ranked]
+        weights, known = propensity(counts[:n_known], n_trained), check_y_true(Y[:, :n_known])
+        hits_of_known = [hits_of(known, best, k) for best in ranked]
+        rows += [
+            _compare_metric("psp", at, hits_of_known, weights, settings) for at in sorted({1, k})
+        ]
     found = tuple(_found(one) for one in hits)
-    columns = ("metric", "a", "b", "difference", "low", "high", "p_value")
+    groups = [] if counts is None else _compare_groups(hits[0].true, counts, found, settings)
+    differences = ["a", "b", "difference", "low", "high", "p_value"]
+    of_groups = ["lower", "upper", "n_labels", "n_true", *differences]
     return ModelComparison(
         names=names,
         n=n,
-        metrics=_table(columns, rows),
-        groups={} if counts is None else _compare_groups(true, counts, found, n_groups, settings),
-        labels=_compare_labels(true, labels, counts, found),
+        metrics=DataFrame(rows, columns=["metric", *differences]),
+        groups=DataFrame(groups, columns=of_groups),
+        labels=DataFrame(_compare_labels(hits[0].true, labels, counts, found)),
     )
-
-
-def _check_metrics(metrics: Any, k: int) -> list[AtKScorer]:
-    """Return the scorers of the metrics' names, which must be sums over rows."""
-    if metrics is None:
-        ks = sorted({1, k})
-        metrics = [*(f"P@{one}" for one in ks), f"nDCG@{k}", f"R@{k}", *(f"PSP@{o}" for o in ks)]
-    scorers = []
-    for name in [metrics] if isinstance(metrics, str) else metrics:
-        try:
-            scorer = get_scorer(name)
-        except ValueError:
-            scorer = None
-        if not isinstance(scorer, AtKScorer) or scorer.metrics[0] not in SUMS:
-            raise ValueError(
-                f"{_WHO}: metrics must be names such as 'P@1', 'nDCG@5', 'R@5', 'PSP@5' and "
-                f"'PSnDCG@5'. Got {name!r}."
-            )
-        scorers.append(scorer)
-    if not scorers:
-        raise ValueError(f"{_WHO}: metrics must be at least one name. Got none.")
-    return scorers
 
 
 def _match_labels(
@@ -303,21 +255,9 @@ def _match_labels(
         Columns in Y of the classes of each model.
     """
     own = [np.asarray(classes_of(model)).tolist() for model in models]
-    refuse_disguised(y, f"{_WHO}: y")
-    y = as_sequence(y)
-    is_table = sp.issparse(y) or frame_columns(y) is not None
-    rows = None
-    insides = [unwrap(model, None)[0] for model in models]
-    readers = [inside for inside in insides if getattr(inside, "binarizer_", None) is not None]
-    if not is_table and (are_name_lists(y) or (readers and len(np.shape(y)) == 1)):
-        separator = next((one.separator for one in readers if one.separator is not None), None)
-        rows = read_name_lists(y, separator, _WHO)
-    elif not is_table:
-        y = as_array(y, f"{_WHO}: y", "an indicator, one class per row, or lists of names")
-        if y.ndim == 2 and y.shape[1] == 1 and len(own[0]) > 1:
-            y = y[:, 0]
-        if y.ndim == 1:
-            rows = [[one] for one in y.tolist()]
+    y, rows = _read_names(models, y)
+    if rows is None and not _is_table(y) and y.size == len(y) and len(own[0]) > 1:
+        rows = [[name] for name in y.ravel().tolist()]
     columns = [] if rows is not None else _columns_of(y, own, classes)
     at: dict[Any, int] = {}
     for name in (*columns, *own[0], *own[1]):
@@ -340,6 +280,25 @@ def _match_labels(
     ones = np.ones(len(indices), np.int8)
     Y = sp.csr_array((ones, indices, indptr), shape=(len(indptr) - 1, len(at)))
     return Y, list(at), n_known, [np.array([at[name] for name in each]) for each in own]
+
+
+def _read_names(models: tuple[Any, Any], y: Any) -> tuple[Any, list[list] | None]:
+    """Return y as an array or table, and its lists of names if it has such."""
+    refuse_disguised(y, f"{_WHO}: y")
+    y = as_sequence(y)
+    if _is_table(y):
+        return y, None
+    binarizers = [getattr(unwrap(model, None)[0], "binarizer_", None) for model in models]
+    readers = [one for one in binarizers if one is not None]
+    if are_name_lists(y) or (readers and len(np.shape(y)) == 1):
+        separator = next((one.separator for one in readers if one.separator is not None), None)
+        return y, read_name_lists(y, separator, _WHO)
+    expected = "an indicator, one class per row, or lists of names"
+    return as_array(y, f"{_WHO}: y", expected), None
+
+
+def _is_table(y: Any) -> bool:
+    return sp.issparse(y) or frame_columns(y) is not None
 
 
 def _columns_of(y: Any, own: list[list], classes: Any) -> list:
@@ -374,27 +333,13 @@ def _training_counts(
 
 
 def _compare_metric(
-    scorer: AtKScorer, Y: sp.csr_array, ranked: list[np.ndarray], weights: Any, settings: tuple
+    metric: str, k: int, hits: list[Hits], weights: np.ndarray | None, settings: tuple
 ) -> tuple:
     """Return name, both values, difference, interval and p-value of a metric."""
-    (metric,), (k,) = scorer.metrics, scorer.ks
-    arguments = () if weights is None else (weights,)
-    true = check_y_true(Y)
-    a, b = (
-        float(METRICS[metric].of_hits(hits_of(true, best, k), (k,), None, *arguments)[0])
-        for best in ranked
-    )
-    n_resamples, confidence, rng = settings
-    found = paired_bootstrap(
-        Y,
-        *ranked,
-        metric=scorer.names[0],
-        propensities=weights,
-        n_resamples=n_resamples,
-        confidence=confidence,
-        random_state=int(rng.integers(2**31)),
-    )
-    return (scorer.names[0], a, b, *found[:4])
+    (a, by), (b, _) = (row_sums(metric, one, k, weights) for one in hits)
+    total = by.sum() or 1.0
+    compared = bootstrap_ratio(b - a, by, *settings)
+    return (f"{SUMS[metric].short}@{k}", a.sum() / total, b.sum() / total, *compared)
 
 
 def _found(hits: Hits) -> np.ndarray:
@@ -406,11 +351,9 @@ def _found(hits: Hits) -> np.ndarray:
     return np.isin(keys, rows * width + hits.positions[rows, ranks], assume_unique=True)
 
 
-def _compare_groups(
-    true: Any, counts: np.ndarray, found: tuple, n_groups: int, settings: tuple
-) -> dict[str, np.ndarray]:
+def _compare_groups(true: Any, counts: np.ndarray, found: tuple, settings: tuple) -> list[tuple]:
     """Return the recall of both models for groups of labels by frequency."""
-    group = np.where(counts > 0, 1 + group_of(counts, frequency_edges(counts, n_groups)), 0)
+    group = np.where(counts > 0, 1 + group_of(counts, frequency_edges(counts, _N_GROUPS)), 0)
     n, of_pair = len(true.counts), group[true.columns]
     rows = []
     for number in np.unique(of_pair).tolist():
@@ -418,18 +361,16 @@ def _compare_groups(
         a, b = (np.bincount(true.rows[here], each[here], n) for each in found)
         by = np.bincount(true.rows[here], minlength=n).astype(np.float64)
         total, members = by.sum(), counts[group == number]
-        gained = bootstrap_ratio(b - a, by, *settings)
+        compared = bootstrap_ratio(b - a, by, *settings)
         sizes = len(np.unique(true.columns[here])), int(total)
-        rows.append(
-            (members.min(), members.max(), *sizes, a.sum() / total, b.sum() / total, *gained)
-        )
-    columns = ("lower", "upper", "n_labels", "n_true", "a", "b", "difference", "low", "high")
-    return _table((*columns, "p_value"), rows)
+        shares = a.sum() / total, b.sum() / total
+        rows.append((members.min(), members.max(), *sizes, *shares, *compared))
+    return rows
 
 
 def _compare_labels(
     true: Any, labels: list, counts: np.ndarray | None, found: tuple
-) -> dict[str, np.ndarray]:
+) -> dict[str, Any]:
     """Return how often each label that occurs is found by both models, largest gains first."""
     a, b = found
 
@@ -462,10 +403,3 @@ def false_discovery_rates(p_values: np.ndarray) -> np.ndarray:
     of_rank = p_values[order] * len(order) / np.arange(1, len(order) + 1)
     rates[order] = np.minimum(1.0, np.minimum.accumulate(of_rank[::-1])[::-1])
     return rates
-
-
-def _table(columns: tuple[str, ...], rows: list[tuple]) -> dict[str, np.ndarray]:
-    return {
-        name: np.array(values)
-        for name, values in zip(columns, zip(*rows, strict=True), strict=True)
-    }

@@ -90,17 +90,7 @@ class ReliabilityDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        k: int = 5,
-        n_bins: int = 15,
-        strategy: str = "quantile",
-        name: str | None = None,
-        ax: Any = None,
-        **kwargs: Any,
+        cls, estimator: Any, X: Any, y: Any, *, k: int = 5, **options: Any
     ) -> "ReliabilityDisplay":
         """Predict and plot.
 
@@ -112,12 +102,11 @@ class ReliabilityDisplay:
             Input for `estimator`.
         y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
             True labels, or one class per instance, in the form of the fit.
-        k, n_bins, strategy
-            As in ``from_predictions``.
-        name : str, default=None
-            Name of the model, for the legend; None takes the name of its class.
-        ax, **kwargs
-            As in ``plot``.
+        k : int, default=5
+            Number of best labels of each instance to consider.
+        **options : dict
+            Further arguments of ``from_predictions``. The default of `name` is that of the
+            estimator's class.
 
         Returns
         -------
@@ -126,7 +115,7 @@ class ReliabilityDisplay:
         Raises
         ------
         ValueError
-            As in ``from_predictions``, and for an estimator without the method.
+            As in ``from_predictions``, and for an estimator without ``predict_proba``.
 
         Examples
         --------
@@ -146,23 +135,14 @@ class ReliabilityDisplay:
             raise ValueError(
                 f"{_WHO}: the estimator must have predict_proba. Got {type(classifier).__name__}."
             )
-        y, _, classes = read_targets(_WHO, estimator, y)
+        y, classes = read_targets(_WHO, estimator, y)
         if hasattr(classifier, "predict_proba_topk"):
             Y_prob = classifier.predict_proba_topk(inputs, k)
         else:
             Y_prob = as_matrix(classifier.predict_proba(inputs), classifier)
             k = min(k, Y_prob.shape[1])
-        return cls.from_predictions(
-            y,
-            Y_prob,
-            k=k,
-            n_bins=n_bins,
-            strategy=strategy,
-            classes=classes,
-            name=type(classifier).__name__ if name is None else name,
-            ax=ax,
-            **kwargs,
-        )
+        options = {"classes": classes, "name": type(classifier).__name__, **options}
+        return cls.from_predictions(y, Y_prob, k=k, **options)
 
     @classmethod
     def from_predictions(
