@@ -1,7 +1,7 @@
 """The k best labels from any fitted classifier, also inside Pipelines and searches."""
 
 from collections.abc import Callable, Iterator
-from inspect import Parameter, signature
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -13,18 +13,18 @@ from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
 from sklearn_xc._parallel.memory import require_bytes
 
-#: Dense scores of a foreign estimator are reduced in pieces of about so many values.
+#: Number of dense scores of a foreign estimator that are reduced at a time.
 _PIECE = 2**24
-#: Answers of fewer entries are allocated without a look at the memory that is left.
+#: Answers of fewer entries are allocated without a check of the free memory.
 _SMALL_ANSWER = 2**22
-#: Labels that may be returned, or what reads them, given n and the classifier's ``classes_``.
+#: Labels that may be returned, or a function that reads them from n and ``classes_``.
 Allowed = Callable[[int, np.ndarray], AllowedLabels | None] | AllowedLabels | None
-#: A label and a score.
+#: Bytes of a label and a score.
 _ENTRY_BYTES = 16
 
 
-def check_topk_size(k: Any, X: Any, allowed: int | None = None, who: str = "topk") -> int:
-    """Return `k` as an int, or raise an error if it is none or its answer does not fit into memory.
+def check_topk_size(k: Any, X: Any, model: Any = None) -> int:
+    """Return `k` as an int if it is a count and an answer with k columns fits into memory.
 
     Parameters
     ----------
@@ -32,26 +32,24 @@ def check_topk_size(k: Any, X: Any, allowed: int | None = None, who: str = "topk
         A positive integer.
     X : object
         The instances, perhaps not checked yet.
-    allowed : int or None
-        Bytes that the answer may take; None is what the machine has.
-    who : str, default="topk"
-        Name of the estimator or function, for messages.
+    model : XCClassifier, default=None
+        Named in messages; the answer has to fit into its ``max_memory``.
 
     Raises
     ------
     ValueError
         If `k` is no positive integer.
     MemoryBudgetError
-        If an answer with k columns cannot be held.
+        If the answer does not fit.
     """
+    who = "topk" if model is None else type(model).__name__
+    allowed = None if model is None else model._allowed_bytes()
     k = check_count(k, f"{who}: k")
     shape = getattr(X, "shape", None)
     n = shape[0] if shape else len(X) if hasattr(X, "__len__") else 1
     if n * k > _SMALL_ANSWER or (allowed is not None and n * k * _ENTRY_BYTES > allowed):
-        require_bytes(
-            n * k * _ENTRY_BYTES, allowed, f"the answer, {n} instances x k={k}",
-            "Lower k, or ask for fewer instances at a time.", who,
-        )  # fmt: skip
+        what, advice = f"the answer, {n} instances x k={k}", "Lower k, or predict fewer instances."
+        require_bytes(n * k * _ENTRY_BYTES, allowed, what, advice, who)
     return k
 
 
@@ -101,20 +99,20 @@ def _is_wrapper(estimator: Any) -> bool:
 
 
 def classes_of(fitted: Any) -> np.ndarray:
-    """Return the classes of a fitted classifier, the columns of one that has classes of each."""
+    """Return the classes of a fitted classifier; column numbers if each has its own classes."""
     known = unwrap(fitted, None)[0].classes_
-    return np.arange(len(known)) if _are_of_each_label(known) else np.asarray(known)
+    return np.arange(len(known)) if _are_by_label(known) else np.asarray(known)
 
 
-def _are_of_each_label(classes: Any) -> bool:
+def _are_by_label(classes: Any) -> bool:
     # A random forest fitted to an indicator has the classes of each column.
     return isinstance(classes, list) and bool(classes) and isinstance(classes[0], np.ndarray)
 
 
 def never_seen(classifier: Any) -> np.ndarray:
-    """Return the labels that no training row of a foreign classifier had, where it shows.
+    """Return the labels without training instance of a foreign classifier, if they can be found.
 
-    It shows in a classifier that keeps the classes of each label, such as a random forest, or an
+    That is in a classifier that keeps the classes of each label, such as a random forest, or an
     estimator for each label, as ``OneVsRestClassifier`` does.
 
     Returns
@@ -123,7 +121,7 @@ def never_seen(classifier: Any) -> np.ndarray:
         Positions in ``classes_``, rising.
     """
     of_each = getattr(classifier, "classes_", None)
-    if not _are_of_each_label(of_each):
+    if not _are_by_label(of_each):
         members = getattr(classifier, "estimators_", ())
         of_each = [one.y_ if isinstance(one, ConstantPredictor) else () for one in members]
     if len(of_each) < 2:  # of the only class of a 1-D y
@@ -208,14 +206,14 @@ def topk_allowed(
     allowed: Allowed,
     unseen: Any = (),
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what ``topk`` does, for labels that have been read or can be.
+    """Return the answer of ``topk``, with `candidates` and `exclude` already read.
 
     Parameters
     ----------
     estimator, X, k
         As of ``topk``.
     allowed : AllowedLabels, callable or None
-        Of positions in the classifier's ``classes_``, or what reads them, given n and these.
+        Positions in the classifier's ``classes_``, or a function that reads them from n and these.
     unseen : sequence of int, default=()
         Positions of labels without a training instance. They come last, unless the classifier has
         a ``predict_topk`` of its own.
@@ -230,11 +228,13 @@ def topk_allowed(
     if hasattr(classifier, "predict_topk"):
         if allowed is None:
             return classifier.predict_topk(X, k)
-        if not takes_candidates(classifier.predict_topk):
+        try:
+            signature(classifier.predict_topk).bind(X, k, candidates=None, exclude=None)
+        except TypeError as error:
             raise TypeError(
-                f"topk: candidates and exclude need a predict_topk that takes them. Got "
-                f"{type(classifier).__name__}, whose does not."
-            )
+                f"topk: candidates and exclude need a predict_topk with these arguments. "
+                f"{type(classifier).__name__} has none."
+            ) from error
         return classifier.predict_topk(X, k, **allowed.as_arguments(classes_of(classifier)))
     method = next((m for m in ("decision_function", "predict_proba") if hasattr(classifier, m)), "")
     if not method:
@@ -264,7 +264,7 @@ def topk_chances(estimator: Any, X: Any, k: int, allowed: Allowed) -> tuple[np.n
     indices : ndarray of int64 of shape (n, k)
         Padded with -1.
     probabilities : ndarray of float of shape (n, k)
-        Padded with 0; NaN where the classifier does not tell one.
+        Padded with 0.
 
     Raises
     ------
@@ -282,11 +282,8 @@ def topk_chances(estimator: Any, X: Any, k: int, allowed: Allowed) -> tuple[np.n
     if not hasattr(classifier, "predict_proba"):
         name = type(classifier).__name__
         reads_names = hasattr(classifier, "encode_targets")  # such as a TextClassifierXC
-        both = (
-            f"{name}(classifier=TopKCalibrator(...))"
-            if reads_names
-            else f"TopKCalibrator({name}(...))"
-        )
+        inner = f"{name}(classifier=TopKCalibrator(...))"
+        both = inner if reads_names else f"TopKCalibrator({name}(...))"
         raise TypeError(
             "return_probabilities=True needs a classifier with predict_proba_topk or "
             f"predict_proba: {both} has both. Got {name}."
@@ -297,20 +294,11 @@ def topk_chances(estimator: Any, X: Any, k: int, allowed: Allowed) -> tuple[np.n
         X = X.tocsr()
     step = max(1, _PIECE // max(1, len(classes_of(classifier))))
     for first in range(0, len(labels), step):
-        part = classifier.predict_proba(safe_indexing(X, slice(first, first + step)))
-        part = as_matrix(part, classifier)
-        own = labels[first : first + step]
-        rows = np.repeat(np.arange(len(own)), k)
-        at = np.where(own >= 0, own, 0).ravel()
-        if sp.issparse(part):
-            found = np.asarray(part[rows, at]).ravel()
-            is_stored = sp.csr_array(
-                (np.ones(part.nnz), part.indices, part.indptr), shape=part.shape
-            )[rows, at]
-            found = np.where(np.asarray(is_stored).ravel() > 0, found, np.nan)
-        else:
-            found = part[rows, at]
-        chances[first : first + step] = np.where(own >= 0, found.reshape(own.shape), 0.0)
+        rows = slice(first, first + step)
+        dense = as_matrix(classifier.predict_proba(safe_indexing(X, rows)), classifier)
+        dense = dense.toarray() if sp.issparse(dense) else dense
+        found = np.take_along_axis(dense, np.maximum(labels[rows], 0), axis=1)
+        chances[rows] = np.where(labels[rows] >= 0, found, 0.0)
     return labels, chances
 
 
@@ -325,7 +313,7 @@ def as_matrix(scores: Any, classifier: Any) -> Any:
 def _dense_scores(classifier: Any, method: str, X: Any) -> Iterator[np.ndarray]:
     if sp.issparse(X):
         X = X.tocsr()
-    # An estimator that is not fitted says so itself.
+    # An estimator that is not fitted raises its own error.
     rows = max(1, _PIECE // max(1, len(getattr(classifier, "classes_", ()))))
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     for first in range(0, max(n, 1), rows):
@@ -368,15 +356,8 @@ def best_of_dense(
 
 
 def just_below(scores: np.ndarray) -> np.ndarray:
-    """Return scores lower by 1, or by the least that their dtype can tell."""
+    """Return scores that are lower by 1, or by the spacing of their dtype."""
     return np.minimum(scores - scores.dtype.type(1), np.nextafter(scores, -np.inf))
-
-
-def takes_candidates(method: Any) -> bool:
-    """Tell whether a ``predict_topk`` has the arguments `candidates` and `exclude`."""
-    parameters = signature(method).parameters
-    takes_any = any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())
-    return takes_any or {"candidates", "exclude"} <= set(parameters)
 
 
 def first_kept(

@@ -1,4 +1,4 @@
-"""What all estimators share: top-k prediction, and the answers derived from it."""
+"""Base class of the estimators: top-k prediction, and the answers derived from it."""
 
 import warnings
 from functools import cache
@@ -31,9 +31,9 @@ from sklearn_xc._topk import check_topk_size, just_below
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics import precision_at_k
 
-#: Loops count in int64.
+#: Counters of loops are int64.
 _LARGEST_INT = 2**62
-#: Scores of all labels that are held at a time where some are asked for.
+#: Scores of all labels held at a time, if only some labels are wanted.
 _SCORES_TOGETHER = 2**22
 
 
@@ -62,22 +62,21 @@ class XCClassifier(
     ClassifierMixin,
     BaseEstimator,
 ):
-    """Answers of a classifier over many labels, all derived from its best-scored labels.
+    """Base class of all classifiers: every answer follows from the best-scored labels.
 
     A subclass calls ``_keep_targets(targets)`` and ``_count_instances(targets, weight)`` in fit,
     has a parameter ``top_k``, and defines ``_topk_scores(X, k)`` and ``_all_scores(X)`` with
     columns in the order of ``classes_``; after a 1-D fit of two classes ``_all_scores`` has the
     single column of the second. ``_topk_scores`` ranks ``_unseen_labels``, those without a training
-    instance, below all others; what they score is settled here. An indicator fit
-    predicts the labels with positive scores, unless ``_topk_margins`` and ``_all_margins`` say
-    otherwise.
+    instance, below all others; their scores are set here. An indicator fit predicts the labels with
+    positive scores; ``_topk_margins`` and ``_all_margins`` shift them for other thresholds.
     """
 
     label_counts_: np.ndarray
     n_samples_fit_: int
-    #: Positions of the labels that nothing is known of, rising.
+    #: Positions of labels without training instance (or other information), rising.
     _unseen_labels: np.ndarray = np.empty(0, np.int64)
-    #: What ``_unseen_labels`` lack besides training instances, for the warning.
+    #: Other information that ``_unseen_labels`` lack, for the warning.
     _nor_known_by = ""
 
     @reads_one_state
@@ -138,7 +137,7 @@ class XCClassifier(
                [ 1, -1]])
         """
         check_is_fitted(self)
-        k = self._check_topk_size(k, X)
+        k = check_topk_size(k, X, self)
         allowed = self._read_allowed(X, candidates, exclude)
         if allowed is not None:
             return self._allowed_topk(X, k, allowed)
@@ -233,7 +232,7 @@ class XCClassifier(
             if self._unseen_labels.size:
                 second[:] = self._unseen_labels[0] == 0
             return self.classes_[second.astype(np.int64)]
-        labels, _ = self._topk_scores(X, self._check_topk_size(1, X))
+        labels, _ = self._topk_scores(X, check_topk_size(1, X, self))
         return self.classes_[labels[:, 0]]
 
     @reads_one_state
@@ -339,8 +338,7 @@ class XCClassifier(
         who = type(self).__name__
         if not self._reads_matrix:
             raise ValueError(
-                f"{who}: explain needs an X of features, of which each has a part in the score. "
-                "This one reads texts."
+                f"{who}: explain needs a matrix of features as X. This classifier reads texts."
             )
         if n_features is not None:
             n_features = check_count(n_features, f"{who}: n_features")
@@ -362,7 +360,7 @@ class XCClassifier(
 
     @property
     def _reads_matrix(self) -> bool:
-        """Whether X is a matrix of features, as tags say; no texts."""
+        """Whether X is a matrix of features rather than texts."""
         return bool(self.__sklearn_tags__().input_tags.two_d_array)
 
     def _feature_weights(self, instance: CsrRows, position: int) -> np.ndarray | None:
@@ -388,38 +386,24 @@ class XCClassifier(
         return place
 
     def _keep_targets(self, targets: Targets) -> None:
-        """Set ``classes_``, and what it takes to answer in the terms of y."""
+        """Set ``classes_``, and the container and dtype of answers."""
         self.classes_ = targets.classes
         self._targets_kind = targets.kind
         self._targets_dtype = targets.dtype
         self._targets_container: Any = targets.container
 
-    def _count_instances(
-        self, targets: Targets, weight: np.ndarray, *, is_further: bool = False
-    ) -> None:
-        """Set ``label_counts_`` and ``n_samples_fit_``, or add to those of earlier calls.
-
-        Parameters
-        ----------
-        targets : Targets
-            Of all instances that the caller passed.
-        weight : ndarray of float of shape (n,)
-            Theirs; an instance of weight 0 is a missing one, any other counts once.
-        is_further : bool, default=False
-            Whether earlier instances count too.
-        """
-        counts = targets.label_counts(weight > 0).astype(np.int64)
-        n = int(np.count_nonzero(weight))
-        self.label_counts_ = self.label_counts_ + counts if is_further else counts
-        self.n_samples_fit_ = self.n_samples_fit_ + n if is_further else n
+    def _count_instances(self, targets: Targets, weight: np.ndarray) -> None:
+        """Set ``label_counts_`` and ``n_samples_fit_``; instances of weight 0 do not count."""
+        self.label_counts_ = targets.label_counts(weight > 0).astype(np.int64)
+        self.n_samples_fit_ = int(np.count_nonzero(weight))
         self._unseen_labels = self._find_unseen()
 
     def _find_unseen(self) -> np.ndarray:
-        """Return the positions of labels that nothing is known of, rising."""
+        """Return the positions of labels without training instance, rising."""
         return np.flatnonzero(self.label_counts_ == 0)
 
     def _warn_of_unseen(self) -> None:
-        """Warn of labels that nothing is known of. For ``fit`` itself to call: see `stacklevel`."""
+        """Warn of unseen labels; ``fit`` calls it directly, because of `stacklevel`."""
         unseen = self._unseen_labels
         if not unseen.size:
             return
@@ -433,21 +417,11 @@ class XCClassifier(
         )
 
     def _n_considered(self, X: Any = ()) -> int:
-        """Return how many labels sparse answers hold at most: ``top_k`` of those trained.
-
-        Raises
-        ------
-        MemoryBudgetError
-            If there is no room for so many labels of each row of X.
-        """
+        """Return the number of labels in a row of sparse answers: at most ``top_k``."""
         top_k = check_count(self.top_k, f"{type(self).__name__}: top_k")
         n_considered = min(top_k, len(self.classes_) - len(self._unseen_labels))
-        self._check_topk_size(max(1, n_considered), X)
+        check_topk_size(max(1, n_considered), X, self)
         return n_considered
-
-    def _check_topk_size(self, k: Any, X: Any) -> int:
-        """Return k, if it is a count and there is room for so many labels of each row of X."""
-        return check_topk_size(k, X, self._allowed_bytes(), type(self).__name__)
 
     def _read_allowed(self, X: Any, candidates: Any, exclude: Any) -> AllowedLabels | None:
         """Return which labels may be returned, None for all."""
@@ -462,25 +436,25 @@ class XCClassifier(
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best of the labels that each instance may have, padded.
 
-        `how` is what a subclass's ``predict_topk`` has besides, for the hooks below. They have to
-        know nothing of ``_unseen_labels`` and two classes. Those that make a shortlist define the
-        first and the last two, the others ``_scorer_of``.
+        `how` has further arguments of a subclass's ``predict_topk``, for the hooks below. The hooks
+        need not handle ``_unseen_labels`` and two classes. Subclasses with a shortlist define
+        ``_topk_longer``, ``_best_among`` and ``_best_of_rows``, the others ``_scorer_of``.
         """
         return BestAllowed(self, X, k, allowed, how).found()
 
     def _topk_longer(
         self, X: Any, k: int, n_more: int, **how: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return what ``_topk_scores`` does; a shortlist has `n_more` labels more than else."""
+        """Return ``_topk_scores``, from a shortlist that is longer by `n_more` labels."""
         return self._topk_scores(X, k)
 
-    #: Whether some labels only are scored.
+    #: Whether only the labels of a shortlist are scored.
     _has_shortlist = False
 
     def _scorer_of(self, labels: np.ndarray, **how: Any) -> Scorer:
-        """Return what scores some labels: from X to (n, len(labels)), in about their own time.
+        """Return a function from X to the scores of some labels, (n, len(labels)).
 
-        `labels` rise, and none is unseen. Not asked of two classes.
+        `labels` rise, and none is unseen. Not called for two classes.
         """
 
         def score(X: Any) -> np.ndarray:
@@ -495,7 +469,7 @@ class XCClassifier(
     def _best_among(
         self, X: Any, k: int, labels: np.ndarray, **how: Any
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the k best of some labels, the same for all; None to score them all."""
+        """Return the k best of the same labels for all rows; None to score them all."""
         return None
 
     def _best_of_rows(
@@ -505,10 +479,7 @@ class XCClassifier(
         return None
 
     def _unseen_last(self, labels: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Score labels without training instances, which come last, 1 below the last trained one.
-
-        ``_topk_scores`` ranks them below all others, whatever their scores.
-        """
+        """Score unseen labels, which ``_topk_scores`` ranks last, 1 below the last trained one."""
         n_trained, n_labels = len(self.classes_) - len(self._unseen_labels), len(self.classes_)
         if 0 < n_trained < min(n_labels, labels.shape[1]):
             scores[:, n_trained:n_labels] = just_below(scores[:, n_trained - 1 : n_trained])
@@ -525,11 +496,11 @@ class XCClassifier(
         return scores
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the best labels, and numbers that are positive for those that hold."""
+        """Return the best labels, and margins that are positive for predicted ones."""
         return self._topk_scores(X, k)
 
     def _all_margins(self, X: Any) -> np.ndarray:
-        """Return numbers that are positive for labels that hold, (n, n_labels)."""
+        """Return margins that are positive for predicted labels, (n, n_labels)."""
         return self._all_scores(X)
 
     @property
@@ -553,17 +524,14 @@ class XCClassifier(
         return list(_param_names(cls))  # type: ignore[arg-type]  # for mypy no class has a hash
 
     def _validate_params(self) -> None:
-        """Check parameters beyond what their declarations say: for all estimators alike."""
+        """Check declared constraints, booleans as numbers, huge integers, n_jobs and max_memory."""
         name, parameters = type(self).__name__, self.get_params(deep=False)
-        for parameter, value in parameters.items():
-            if isinstance(value, np.timedelta64):  # which claims to be an integer
-                raise ValueError(f"{name}: {parameter} must not be a timedelta. Got {value!r}.")
         with np.errstate(over="ignore"):  # a float16 beside a bound
             super()._validate_params()
         for parameter, value in parameters.items():
             declared = self._parameter_constraints.get(parameter, ["boolean"])
             if isinstance(value, bool | np.bool_) and not any(
-                one in ("boolean", "verbose") if isinstance(one, str) else _names(one, value)
+                one in ("boolean", "verbose") if isinstance(one, str) else _lists(one, value)
                 for one in declared
             ):
                 raise ValueError(f"{name}: {parameter} must be a number. Got {value!r}.")
@@ -573,7 +541,7 @@ class XCClassifier(
         self._allowed_bytes()
 
     def _allowed_bytes(self) -> int | None:
-        """Return `max_memory` in bytes; None is what the machine has left."""
+        """Return `max_memory` in bytes; None for no limit but the machine's."""
         max_memory = getattr(self, "max_memory", None)
         if max_memory is None:
             return None
@@ -587,13 +555,13 @@ class XCClassifier(
         return tags
 
 
-def _names(constraint: Any, value: Any) -> bool:
+def _lists(constraint: Any, value: Any) -> bool:
     """Return whether a constraint on a parameter lists a value."""
     return isinstance(constraint, Options) and value in constraint.options
 
 
 def threshold_for(scores: np.ndarray, n_labels: int) -> float:
-    """Return the threshold that as many scores exceed as there are true labels.
+    """Return the threshold at which as many labels are predicted as are true.
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.row_ranges import for_row_ranges
 from sklearn_xc._state.fitted import reads_one_state
 from sklearn_xc._state.schema import Array, Choice, Number, Record, declares
+from sklearn_xc._topk import check_topk_size
 from sklearn_xc._training.moving_rows import MovingRows, with_intercepts
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.decomposition._intercept import log_odds_of_blank
@@ -162,7 +163,7 @@ class HiddenLayerModel(XCClassifier):
         True
         """
         check_is_fitted(self)
-        k = self._check_topk_size(k, X)
+        k = check_topk_size(k, X, self)
         if not isinstance(exact, bool | np.bool_):
             raise ValueError(f"{type(self).__name__}: exact must be True or False. Got {exact!r}.")
         allowed = self._read_allowed(X, candidates, exclude)

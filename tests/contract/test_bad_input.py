@@ -313,13 +313,6 @@ class TestParameters:
                     model.decision_function(many)
             model.set_params(**{parameter: given})
 
-    def test_no_parameter_is_a_time(self, class_name, entry):
-        """Times of numpy are integers to Python."""
-        for parameter, value in entry.make().get_params(deep=False).items():
-            if type(value) in (int, float):
-                model = entry.make().set_params(**{parameter: np.timedelta64(3, "s")})
-                says = rf"{class_name}: {parameter} must not be a timedelta"
-                assert_refused(model.fit, says, X, Y)
 
     @pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint16])
     def test_integers_of_numpy(self, entry, fitted, kind):

@@ -18,6 +18,7 @@ from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import built_apart, reads_one_state
 from sklearn_xc._state.schema import Number, Record, declares
+from sklearn_xc._topk import check_topk_size
 from sklearn_xc.base import logarithms
 from sklearn_xc.ensemble.calibration.pair_map import LEAST, PairMap
 from sklearn_xc.ensemble.held_out import MOST_ROWS
@@ -392,7 +393,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
             Padded with 0.
         """
         check_is_fitted(self)
-        k = self._check_topk_size(k, X)
+        k = check_topk_size(k, X, self)
         allowed = self._read_allowed(X, candidates, exclude)
         if allowed is not None:
             return self._chances_of(X, self._allowed_topk(X, k, allowed)[0])
