@@ -1,4 +1,4 @@
-"""The one door for X, y and weights: they are checked, and become records of ``_data``."""
+"""Validation of X, y and sample_weight, which become records of ``data``."""
 
 import warnings
 from dataclasses import replace
@@ -76,10 +76,9 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
 
 
 def _is_as_fitted(estimator: Any, X: Any) -> bool:
-    """Return whether X is plainly CSR of the right width and type, finite, with names unknown.
+    """Return whether X is a finite CSR of the right width and type, and fit saw no feature names.
 
-    scikit-learn's check takes 0.1 ms, longer than the scoring of one row. All that is not so plain,
-    and all that is wrong, goes through it.
+    scikit-learn's check, which everything else goes through, takes longer than scoring one row.
     """
     return (
         isinstance(X, sp.csr_matrix | sp.csr_array)
@@ -93,7 +92,7 @@ def _is_as_fitted(estimator: Any, X: Any) -> bool:
 
 
 def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -> Targets:
-    """Check y and return the binary problems that it stands for.
+    """Check y and return it as binary problems.
 
     Parameters
     ----------
@@ -104,8 +103,7 @@ def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -
     n_samples : int
         Rows of X.
     classes : array-like of shape (n_labels,), default=None
-        All classes, where a 1-D y may hold some of them only; for an indicator, its column numbers
-        or names.
+        All classes, if a 1-D y may lack some; for an indicator, its column numbers or names.
 
     Raises
     ------
@@ -114,10 +112,8 @@ def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -
         class that is not in `classes`, names of labels that do not fit.
     """
     name = type(estimator).__name__
-    if y is None:
-        raise ValueError(f"{name} requires y to be passed, but the target y is None")
-    columns, label_names = column_names(y), getattr(estimator, "label_names", None)
     targets = _read_targets(y, n_samples, classes, name)
+    label_names = getattr(estimator, "label_names", None)
     if targets.kind == "classes":
         if label_names is not None:
             raise ValueError(
@@ -127,11 +123,11 @@ def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -
         return targets
     if classes is not None:
         distinct_classes(classes, name)
-    n_labels = len(targets.classes)
+    n_labels, columns = len(targets.classes), column_names(y)
     return replace(targets, classes=names_of_columns(n_labels, label_names, columns, classes, name))
 
 
-def check_further_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -> Targets:
+def check_further_targets(estimator: Any, y: Any, n_samples: int) -> Targets:
     """Check the y of a later call of a fitted estimator as ``check_targets`` does.
 
     Raises
@@ -141,23 +137,11 @@ def check_further_targets(estimator: Any, y: Any, n_samples: int, classes: Any =
     """
     name, known = type(estimator).__name__, estimator.classes_
     one_d = estimator._targets_kind == "classes"
-    if classes is not None:
-        distinct = distinct_classes(classes, name)
-        if not np.array_equal(distinct if one_d else np.asarray(classes), known):
-            raise ValueError(
-                f"{name}: classes are not the same as in the first call, which had "
-                f"{len(known)}. Got {len(np.unique(classes))}."
-            )
-    if y is None:
-        raise ValueError(f"{name} requires y to be passed, but the target y is None")
     refuse_other_columns(y, known, name)
-    if not sp.issparse(y):
-        y = _as_array(y, name)
-    is_indicator = sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
-    if is_indicator == one_d:
+    targets = _read_targets(y, n_samples, known if one_d else None, name)
+    if (targets.kind == "classes") != one_d:
         before, now = ("1-D", "an indicator") if one_d else ("an indicator", "1-D")
         raise ValueError(f"{name}: y was {before} in the first call, now it is {now}.")
-    targets = _read_targets(y, n_samples, known if one_d else None, name)
     if len(targets.classes) != len(known):
         raise ValueError(
             f"{name}: y has {len(targets.classes)} label columns, before it had {len(known)}."
@@ -166,25 +150,27 @@ def check_further_targets(estimator: Any, y: Any, n_samples: int, classes: Any =
 
 
 def _read_targets(y: Any, n_samples: int, classes: Any, name: str) -> Targets:
-    """Return y as binary problems, the labels of an indicator by their numbers."""
-    check_sparse(y, "y", name)
-    if not sp.issparse(y):
-        y = _as_array(y, name)
+    """Return y as binary problems; the labels of an indicator are numbers."""
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None")
+    y = _as_array(y, name)
     if y.shape[0] != n_samples:
         raise ValueError(
             f"{name}: y has {y.shape[0]} rows and X has {n_samples}; "
             "Found input variables with inconsistent numbers of samples."
         )
-    if (y.ndim == 2 and y.shape[1] == 0) or (sp.issparse(y) and y.ndim != 2):
+    if y.ndim == 2 and y.shape[1] == 0:
         raise ValueError(f"{name}: y must have at least one label column. Got shape {y.shape}.")
-    if sp.issparse(y):
-        return _sparse_indicator(y, name)
-    if y.ndim == 2 and y.shape[1] > 1:
-        return _dense_indicator(y, name)
+    if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
+        return _indicator(y, name)
     return _class_labels(y, name, classes)
 
 
-def _as_array(y: Any, name: str) -> np.ndarray:
+def _as_array(y: Any, name: str) -> Any:
+    """Return a sparse y checked, any other as an array of one or two dimensions."""
+    check_sparse(y, "y", name)
+    if sp.issparse(y):
+        return y
     if np.ma.isMaskedArray(y):  # dates may be classes
         refuse_disguised(y, f"{name}: y")
     try:
@@ -210,8 +196,7 @@ def check_class_array(y: Any, name: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        For missing classes, arrays as classes, and lists that were written as text; `name` is that
-        of the argument.
+        For missing classes, arrays as classes, and lists written as text; the message names `name`.
     """
     y = column_or_1d(to_array(y), warn=True)
     for i, label in enumerate(y.tolist() if y.dtype == object else ()):
@@ -263,14 +248,14 @@ def _class_labels(y: np.ndarray, name: str, known: Any) -> Targets:
 
 
 def distinct_classes(classes: Any, name: str) -> np.ndarray:
-    """Return the distinct ones of `classes`, sorted.
+    """Return `classes` without repetitions, sorted.
 
     Raises
     ------
     TypeError
         For a masked array.
     ValueError
-        For what is not 1-D, empty, NaN or infinite, or cannot be sorted.
+        For classes that are not 1-D, are missing, or cannot be sorted.
     """
     name = f"{name}: classes"
     if np.ma.isMaskedArray(classes):
@@ -304,55 +289,37 @@ def _are_missing(y: np.ndarray) -> np.ndarray:
     return ~np.isfinite(y) if y.dtype.kind in "fcmM" else np.zeros(len(y), bool)
 
 
-def _dense_indicator(y: np.ndarray, name: str) -> Targets:
-    if y.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: a 2-D y must be a binary indicator. Got dtype {y.dtype}.")
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError(f"{name}: Input y contains NaN or infinity.")
-    wrong = (y != 0) & (y != 1)
-    if wrong.any():
-        i, j = np.argwhere(wrong)[0]
-        raise ValueError(_not_binary(name, i, j, y[i, j]))
-    indicator = sp.csc_array(y != 0)
-    return _from_csc(indicator, "dense", y.dtype, None)
-
-
-def _sparse_indicator(y: Any, name: str) -> Targets:
-    kind = y.dtype.kind
+def _indicator(y: Any, name: str) -> Targets:
+    """Return the positives of a sparse or dense indicator."""
+    is_sparse, kind = sp.issparse(y), y.dtype.kind
     if kind not in "biuf":
-        raise ValueError(f"{name}: a sparse y must be a binary indicator. Got dtype {y.dtype}.")
-    container = sp.csr_matrix if isinstance(y, sp.spmatrix) else sp.csr_array
-    dtype = y.dtype
+        what = "sparse" if is_sparse else "2-D"
+        raise ValueError(f"{name}: a {what} y must be a binary indicator. Got dtype {y.dtype}.")
+    if not is_sparse and kind == "f" and not np.isfinite(y).all():
+        raise ValueError(f"{name}: Input y contains NaN or infinity.")
     # Sums are taken in a wide dtype: a duplicated int8 or bool entry must not wrap to 0 or 1.
-    csc = sp.csc_array(y.astype(np.float64 if kind == "f" else np.int64))
-    # A new one knows nothing of the order that `y` may claim.
+    csc = sp.csc_array(y.astype(np.float64 if kind == "f" else np.int64) if is_sparse else y)
+    # A new matrix has none of the flags of `y`, which may be out of date.
     csc = sp.csc_array((csc.data, csc.indices, csc.indptr), shape=csc.shape)
     csc.sum_duplicates()
     wrong = np.flatnonzero((csc.data != 0) & (csc.data != 1))
     if wrong.size:
         at = wrong[0]
-        j = np.searchsorted(csc.indptr, at, side="right") - 1
-        raise ValueError(_not_binary(name, csc.indices[at], j, csc.data[at]))
+        column = np.searchsorted(csc.indptr, at, side="right") - 1
+        raise ValueError(
+            f"{name}: y must be a binary indicator of 0 and 1 (Unknown label type: other values); "
+            f"row {csc.indices[at]}, column {column} holds {csc.data[at]} (duplicate entries are "
+            "summed)."
+        )
     csc.eliminate_zeros()
-    csc.sort_indices()
-    return _from_csc(csc, "sparse", dtype, container)
-
-
-def _not_binary(name: str, row: int, column: int, value: Any) -> str:
-    return (
-        f"{name}: y must be a binary indicator of 0 and 1 (Unknown label type: other values); "
-        f"row {row}, column {column} holds {value} (duplicate entries are summed)."
-    )
-
-
-def _from_csc(csc: Any, kind: str, dtype: np.dtype, container: type | None) -> Targets:
+    container = sp.csr_matrix if isinstance(y, sp.spmatrix) else sp.csr_array
     return Targets(
         csc.indptr.astype(np.int64),
         csc.indices.astype(np.int32),
         np.arange(csc.shape[1]),
-        kind,
-        dtype,
-        container,
+        "sparse" if is_sparse else "dense",
+        y.dtype,
+        container if is_sparse else None,
     )
 
 
@@ -362,24 +329,24 @@ def check_classes(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
     Raises
     ------
     ValueError
-        For another shape, NaN, or values of another kind than ``classes_`` has: numbers where it
-        has texts, texts where it has numbers. Classes that it lacks will do.
+        For another shape, NaN, or numbers where ``classes_`` has texts and the reverse. Unknown
+        classes pass.
     """
     name, known = type(estimator).__name__, estimator.classes_
     if y is None:
         raise ValueError(f"{name}: y is None, one class for each row of X was expected.")
-    if sp.issparse(y):
-        raise ValueError(f"{name}: y was 1-D in fit. Got a sparse matrix of shape {y.shape}.")
     y = _as_array(y, name)
-    if y.ndim == 2 and y.shape[1] != 1:
-        raise ValueError(f"{name}: y was 1-D in fit. Got an array of shape {y.shape}.")
+    if sp.issparse(y) or (y.ndim == 2 and y.shape[1] != 1):
+        what = "a sparse matrix" if sp.issparse(y) else "an array"
+        raise ValueError(f"{name}: y was 1-D in fit. Got {what} of shape {y.shape}.")
     y = check_class_array(y, f"{name}: y")
     if len(y) != n_samples:
         raise ValueError(f"{name}: y has {len(y)} rows and X has {n_samples}.")
-    texts = known.dtype.kind in "US" or all(isinstance(c, str) for c in known[:1].tolist())
-    came_texts = y.dtype.kind in "US" or all(isinstance(c, str) for c in y.tolist())
-    numbers = known.dtype.kind in "biuf"
-    if (texts and not came_texts) or (numbers and y.dtype.kind not in "biuf"):
+    is_text = all(isinstance(label, str) for label in known[:1].tolist())
+    is_number = known.dtype.kind in "biuf"
+    if (is_text and not all(isinstance(label, str) for label in y.tolist())) or (
+        is_number and y.dtype.kind not in "biuf"
+    ):
         raise ValueError(
             f"{name}: y holds {y.tolist()[0]!r} (dtype {y.dtype}), which is not of the kind of "
             f"classes_ (dtype {known.dtype})."
@@ -399,16 +366,13 @@ def check_indicator(estimator: Any, y: Any, n_samples: int, n_labels: int) -> sp
     if y is None:
         raise ValueError(f"{name}: y is None, an indicator of shape (n, n_labels) was expected.")
     refuse_other_columns(y, estimator.classes_, name)
-    check_sparse(y, "y", name)
-    if not sp.issparse(y):
-        y = _as_array(y, name)
-    if y.ndim != 2 or y.shape != (n_samples, n_labels):
+    y = _as_array(y, name)
+    if y.shape != (n_samples, n_labels):
         raise ValueError(
             f"{name}: y has shape {y.shape}, an indicator of shape ({n_samples}, {n_labels}) was "
             "expected: a row for each row of X, a column for each label of fit."
         )
-    found = _sparse_indicator(y, name) if sp.issparse(y) else _dense_indicator(y, name)
-    indptr, labels = found.by_instance(n_samples)
+    indptr, labels = _indicator(y, name).by_instance(n_samples)
     ones = np.ones(len(labels), np.int8)
     return sp.csr_array((ones, labels, indptr), shape=(n_samples, n_labels))
 

@@ -1,8 +1,8 @@
-"""X and y behind the door, where arrays are trusted.
+"""Checked X and y.
 
 Instances are canonical CSR (sorted, without duplicates, int64 ``indptr``, int32 ``indices``,
 float32 or float64 ``data``) or, in a fit, a dense array; targets are the positive rows of each
-binary problem. What the caller passed is never changed in place: these arrays are read-only.
+binary problem. The caller's arrays are never changed: these are read-only.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.row_pieces import row_pieces
 from sklearn_xc._input.sparse import rows_are_canonical
 from sklearn_xc._state.schema import Array, Shape, declares
 
@@ -67,7 +66,7 @@ class CsrRows:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What kernels read."""
+        """The arguments of kernels."""
         return self.indptr, self.indices, self.data
 
     @property
@@ -76,24 +75,20 @@ class CsrRows:
         return self.data.dtype
 
     def without_zeros(self, empty: Callable[..., np.ndarray] = np.empty) -> "CsrRows":
-        """Return the rows without stored zeros, made by `empty` if it has any."""
+        """Return the rows without stored zeros, in arrays made by `empty` if there are any."""
         if self.data.all():
             return self
-        nnz, first_entry = int(np.count_nonzero(self.data)), 0
+        kept = self.data != 0
+        ends = np.concatenate(([0], np.cumsum(kept)))
+        indptr = ends[self.indptr]
+        nnz = int(indptr[-1])
         indices, data = empty(nnz, self.indices.dtype), empty(nnz, self.data.dtype)
-        lengths = np.empty(self.shape[0], np.int64)
-        for first, last in row_pieces(self.indptr):
-            piece = slice(self.indptr[first], self.indptr[last])
-            kept = self.data[piece] != 0
-            lengths[first:last] = entries_per_row(self.indptr[first : last + 1], kept)
-            place = slice(first_entry, first_entry + int(np.count_nonzero(kept)))
-            indices[place], data[place] = self.indices[piece][kept], self.data[piece][kept]
-            first_entry = place.stop
-        indptr = np.concatenate(([0], np.cumsum(lengths)))
+        np.compress(kept, self.indices, out=indices)
+        np.compress(kept, self.data, out=data)
         return CsrRows(indptr, indices, data, self.shape)
 
     def to_csr(self) -> "CsrRows":
-        """Return these."""
+        """Return the instances themselves."""
         return self
 
     def astype(self, dtype: np.dtype) -> "CsrRows":
@@ -112,14 +107,11 @@ class CsrRows:
         """Return some of the rows, in arrays made by `empty`."""
         lengths = np.diff(self.indptr)[rows]
         indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-        starts, nnz = self.indptr[rows], int(indptr[-1])
+        nnz = int(indptr[-1])
         indices, data = empty(nnz, self.indices.dtype), empty(nnz, self.data.dtype)
-        for first, last in row_pieces(indptr):
-            piece = slice(indptr[first], indptr[last])
-            shift = starts[first:last] - indptr[first:last]
-            at = np.arange(piece.start, piece.stop) + np.repeat(shift, lengths[first:last])
-            indices[piece], data[piece] = self.indices[at], self.data[at]
-        return CsrRows(indptr, indices, data, (len(rows), self.shape[1]))
+        at = np.arange(nnz) + np.repeat(self.indptr[rows] - indptr[:-1], lengths)
+        indices[:], data[:] = self.indices[at], self.data[at]
+        return CsrRows(indptr, indices, data, (len(lengths), self.shape[1]))
 
 
 @declares(values=Array("real", "rows", "columns"))
@@ -144,7 +136,7 @@ class DenseRows:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What kernels read."""
+        """The arguments of kernels."""
         return (self.values,)
 
     @property
@@ -162,11 +154,11 @@ class DenseRows:
         return as_csr_rows(self.values)
 
     def to_dense(self) -> "DenseRows":
-        """Return these."""
+        """Return the instances themselves."""
         return self
 
     def as_trained(self) -> "CsrRows | DenseRows":
-        """Return these, in CSR form if few of their features are not zero."""
+        """Return the instances, in CSR form if few of their features are not zero."""
         few = np.count_nonzero(self.values) < DENSE_SHARE * self.values.size
         return self.to_csr() if few else self
 
@@ -177,20 +169,6 @@ class DenseRows:
     def take(self, rows: np.ndarray) -> "DenseRows":
         """Return some of the rows."""
         return DenseRows(self.values[rows])
-
-
-def entries_per_row(indptr: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Return how many of the chosen entries each CSR row of a piece has, int64 (n,).
-
-    Parameters
-    ----------
-    indptr : ndarray of int64 of shape (n + 1,)
-        Of some rows, as of ``row_pieces``, from whatever entry on.
-    chosen : ndarray of bool
-        Of each of their entries.
-    """
-    before = np.concatenate(([0], np.cumsum(chosen)))
-    return np.diff(before[indptr - indptr[0]])
 
 
 def as_csr_rows(X: Any) -> CsrRows:
@@ -211,7 +189,7 @@ def as_csr_rows(X: Any) -> CsrRows:
 
 @dataclass(frozen=True)
 class Targets:
-    """Targets as binary problems, and what is needed to answer in the caller's terms.
+    """Targets as binary problems, and the container and dtype of y.
 
     Attributes
     ----------
@@ -241,28 +219,12 @@ class Targets:
         """Number of binary problems."""
         return len(self.indptr) - 1
 
-    def of_pairs(self, labels: np.ndarray, rows: np.ndarray) -> "Targets":
-        """Return others of the same classes, from the problem and the row of each positive.
-
-        Rows of a problem keep their order, which must rise.
-        """
-        order = np.argsort(labels, kind="stable")
-        counts = np.bincount(labels, minlength=self.n_problems)
-        return replace(
-            self,
-            indptr=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-            rows=rows[order].astype(np.int32),
-        )
-
     def take(self, kept: np.ndarray) -> "Targets":
         """Return the targets of the rows where the mask `kept` is True, renumbered."""
         renumbered = np.cumsum(kept) - 1
         chosen = kept[self.rows]
-        counts = np.concatenate(([0], np.cumsum(chosen)))[self.indptr]
-        rows = renumbered[self.rows[chosen]].astype(np.int32)
-        return Targets(
-            counts.astype(np.int64), rows, self.classes, self.kind, self.dtype, self.container
-        )
+        indptr = np.concatenate(([0], np.cumsum(chosen)))[self.indptr]
+        return replace(self, indptr=indptr, rows=renumbered[self.rows[chosen]].astype(np.int32))
 
     def by_instance(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the labels of each of n rows in CSR form.

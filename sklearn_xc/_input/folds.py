@@ -5,23 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._input.arguments import refuse_disguised
-
-
-class ListedFolds:
-    """A splitter that returns a list of folds."""
-
-    def __init__(self, folds: Iterable[Any]) -> None:
-        self.folds = list(folds)
-
-    def split(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[Any]:
-        """Return the folds."""
-        return iter(self.folds)
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds."""
-        return len(self.folds)
-
 
 def is_list_of_folds(cv: Any) -> bool:
     """Return whether a `cv` is an iterable of folds, not a number or a splitter."""
@@ -52,15 +35,12 @@ def check_folds(
     Raises
     ------
     ValueError
-        Without folds, and for a fold that is no pair, has no training or test rows, row numbers
-        that are out of range or negative, or a mask of another length.
-    TypeError
-        For masked arrays.
+        Without folds, and for a fold that is no pair, or has other row numbers or masks.
     """
     found = []
     for number, fold in enumerate(folds):
         try:
-            train, test = fold
+            train, test = (np.asarray(rows) for rows in fold)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"{who}: cv must give pairs (train, test) of row numbers, fold {number} is "
@@ -74,36 +54,20 @@ def check_folds(
             )
         )
     if not found:
-        used_up = isinstance(cv, Iterator)
-        raise ValueError(
-            f"{who}: cv gives no folds. "
-            + (
-                f"This {type(cv).__name__} was used up, by an earlier call if not before: pass a "
-                "list of its folds."
-                if used_up
-                else f"Got {cv!r}."
-            )
+        hint = (
+            " It was used up by an earlier call: pass a list." if isinstance(cv, Iterator) else ""
         )
+        raise ValueError(f"{who}: cv gives no folds. Got {cv!r}.{hint}")
     return found
 
 
-def _row_numbers(rows: Any, n: int, name: str) -> np.ndarray:
-    refuse_disguised(rows, name)
-    try:
-        rows = np.asarray(rows)
-    except ValueError as error:
-        raise ValueError(f"{name} must be row numbers or a mask. Got lists of lists.") from error
-    if rows.ndim != 1:
-        raise ValueError(f"{name} must have one dimension. Got shape {rows.shape}.")
-    if rows.dtype == bool:
-        if len(rows) != n:
-            raise ValueError(f"{name} are a mask of {len(rows)} entries, X has {n} rows.")
+def _row_numbers(rows: np.ndarray, n: int, name: str) -> np.ndarray:
+    if rows.dtype == bool and rows.shape == (n,):
         rows = np.flatnonzero(rows)
-    if not len(rows):
-        raise ValueError(f"{name} are none.")
-    if rows.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be row numbers or a mask. Got dtype {rows.dtype}.")
-    wrong = (rows < 0) | (rows >= n)
-    if wrong.any():
-        raise ValueError(f"{name} must be from 0 to {n - 1}. Got {rows[wrong.argmax()]}.")
+    is_vector = rows.ndim == 1 and len(rows) and rows.dtype.kind in "iu"
+    if not is_vector or rows.min() < 0 or rows.max() >= n:
+        raise ValueError(
+            f"{name} must be numbers from 0 to {n - 1}, at least one, or a mask of {n} entries. "
+            f"Got {rows!r}."
+        )
     return rows.astype(np.int64, copy=False)

@@ -1,20 +1,14 @@
-"""Vectors of features that the user has, such as those of words, where training starts from."""
+"""User-supplied vectors of features, such as word vectors, that training starts from."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sklearn_xc._input.arguments import refuse_disguised
 
-#: Words and features that a message names.
+#: Number of words and features in a message.
 _NAMED = 3
-#: What a message says of how to get an array.
-_AS_ARRAY = (
-    "vectors.transform(vectorizer.get_feature_names_out()), with handle_unknown='zero', makes the "
-    "array"
-)
 
 
 @dataclass(frozen=True)
@@ -24,11 +18,11 @@ class GivenVectors:
     Attributes
     ----------
     who : str
-        How messages name the argument, such as "DecompMIPSClassifier: embedding_init".
+        The argument in messages, such as "DecompMIPSClassifier: embedding_init".
     words : list of str or None
         None if there is a vector for each feature.
     values : ndarray of shape (n_features, dim) or (n_words, dim)
-        Finite numbers, as they were given.
+        Finite numbers.
     """
 
     who: str
@@ -37,7 +31,7 @@ class GivenVectors:
 
     @classmethod
     def read(cls, given: Any, who: str) -> "GivenVectors":
-        """Return what was given.
+        """Parse user-supplied vectors.
 
         Parameters
         ----------
@@ -48,30 +42,42 @@ class GivenVectors:
         Raises
         ------
         TypeError, ValueError
-            For anything else, and what is not finite.
+            For anything else, and vectors that are not finite.
         """
-        words = None
+        words, values = None, given
         if isinstance(given, tuple) and len(given) == 2:
             words, values = given
         elif hasattr(given, "words_") and hasattr(given, "vectors_"):
             words, values = given.words_, given.vectors_
-        elif hasattr(given, "fit") or hasattr(given, "get_params"):
+        expected = (
+            f"{who} must be an array of shape (n_features, dim) of finite numbers, fitted word "
+            "vectors, or a tuple of words and their vectors"
+        )
+        refuse_disguised(values, who)
+        if hasattr(given, "get_params") and words is None:
             raise ValueError(
-                f"{who} must be fitted word vectors, with words_ and vectors_. Got "
-                f"{type(given).__name__} without: fit it, and as clones are not fitted, pass "
-                "(model.words_, model.vectors_)."
+                f"{expected}. Got {type(given).__name__} without words_: fit it, and as clones are "
+                "not fitted, pass (model.words_, model.vectors_)."
             )
-        else:
-            values = given
-        values = _checked(values, who)
-        if words is not None:
-            words = _texts(words, who)
-            if len(words) != len(values):
-                raise ValueError(
-                    f"{who} must have a vector for each word. Got {len(words)} words and "
-                    f"{len(values)} vectors."
-                )
-        return cls(who, words, values)
+        try:
+            array = np.asarray(values)
+        except ValueError as error:
+            raise ValueError(f"{expected}. Got rows of different lengths.") from error
+        if array.dtype.kind not in "iuf" or array.ndim != 2 or array.shape[1] == 0:
+            got = f"{type(values).__name__} of dtype {array.dtype} and shape {array.shape}"
+            raise ValueError(f"{expected}. Got {got}.")
+        if not np.isfinite(array).all():
+            row = np.isfinite(array).all(axis=1).argmin()
+            raise ValueError(f"{who} must be finite. Got NaN or infinity in row {row}.")
+        if words is None:
+            return cls(who, None, array)
+        words = list(words)
+        if not all(isinstance(word, str) for word in words) or len(words) != len(array):
+            raise ValueError(
+                f"{who} must have a word, as text, for each vector. Got {len(words)} words, "
+                f"{words[:_NAMED]!r} first, and {len(array)} vectors."
+            )
+        return cls(who, words, array)
 
     @property
     def dim(self) -> int:
@@ -86,14 +92,14 @@ class GivenVectors:
         vectors : ndarray of float of shape (n_features, dim)
             Changed in place.
         names : array-like of str of shape (n_features,) or None
-            What features are called, if that is known.
+            Feature names, if known.
         norm : float
-            What given vectors are scaled to have as root mean square of their norms.
+            The given vectors are scaled to this root mean square of their norms.
 
         Returns
         -------
         ndarray of bool of shape (n_features,)
-            Which features have one, none of zeros.
+            Which features have a vector other than 0.
 
         Raises
         ------
@@ -135,78 +141,37 @@ class GivenVectors:
             For another number of features, words of features without names, if no feature has a
             vector, and for numbers beyond the dtype.
         """
-        who, words = self.who, self.words
-        if words is None:
-            if len(self.values) != n_features:
-                raise ValueError(
-                    f"{who} must have a row for each of {n_features} features. Got an array of "
-                    f"shape {self.values.shape}."
-                )
-            with np.errstate(over="ignore"):
-                found = self.values.astype(dtype)
-        else:
-            found = self._of_names(n_features, names, words, dtype)
-        if not np.isfinite(found).all():
+        if self.words is None and len(self.values) != n_features:
             raise ValueError(
-                f"{who} must be finite in {np.dtype(dtype).name}, the dtype of X. Got "
-                f"{np.abs(self.values).max():g}."
+                f"{self.who} must have a row for each of {n_features} features. Got an array of "
+                f"shape {self.values.shape}."
             )
-        if not found.any():
-            raise ValueError(f"{who} must have vectors that are not 0. Got zeros alone.")
-        return found
-
-    def _of_names(self, n_features: int, names: Any, words: list[str], dtype: Any) -> np.ndarray:
-        if names is None:
-            raise ValueError(
-                f"{self.who} has vectors of words, and X does not say what its features are "
-                "called. Pass X as a data frame with names, or an array of shape "
-                f"({n_features}, {self.dim}): {_AS_ARRAY}."
-            )
-        places = {word: at for at, word in enumerate(words)}
-        rows = np.array([places.get(name, -1) for name in np.asarray(names).tolist()], np.int64)
-        if not (rows >= 0).any():
-            some, of_features = (", ".join(map(repr, list(all_)[:_NAMED]))
-                                 for all_ in (words, np.asarray(names).tolist()))  # fmt: skip
-            raise ValueError(
-                f"{self.who} must have words that are names of features. Got none: words are "
-                f"{some} ..., features {of_features} ..."
-            )
+        rows = np.arange(n_features) if self.words is None else self._rows_of(names, n_features)
         found = np.zeros((n_features, self.dim), dtype)
         with np.errstate(over="ignore"):
             found[rows >= 0] = self.values[rows[rows >= 0]]
+        if not np.isfinite(found).all():
+            raise ValueError(
+                f"{self.who} must be finite in {np.dtype(dtype).name}, the dtype of X. Got "
+                f"{np.abs(self.values).max():g}."
+            )
+        if not found.any():
+            raise ValueError(f"{self.who} must have vectors that are not 0. Got zeros alone.")
         return found
 
-
-def _checked(values: Any, who: str) -> np.ndarray:
-    refuse_disguised(values, who)
-    expected = (
-        "an array of shape (n_features, dim), fitted word vectors, or a tuple of words and their "
-        "vectors"
-    )
-    if sp.issparse(values) or isinstance(values, str | bytes):
-        got = repr(values) if isinstance(values, str | bytes) else type(values).__name__
-        raise TypeError(f"{who} must be {expected}. Got {got}.")
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError) as error:  # rows of different lengths
-        raise ValueError(f"{who} must be {expected}. Got rows of different lengths.") from error
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{who} must be {expected}. Got {type(values).__name__} of {array.dtype}.")
-    if array.ndim != 2 or array.shape[1] == 0:
-        got = f"an array of shape {array.shape}" if array.ndim else repr(values)
-        raise ValueError(f"{who} must be {expected}. Got {got}.")
-    is_finite = np.isfinite(array).all(axis=1)
-    if not is_finite.all():
-        raise ValueError(f"{who} must be finite. Got NaN or infinity in row {is_finite.argmin()}.")
-    return array
-
-
-def _texts(words: Any, who: str) -> list[str]:
-    texts = words if isinstance(words, str | bytes) else np.asarray(words, object)
-    if isinstance(texts, str | bytes) or texts.ndim != 1:
-        raise TypeError(f"{who} must have a list of words beside the vectors. Got {words!r}.")
-    found = texts.tolist()
-    for at, word in enumerate(found):
-        if not isinstance(word, str):
-            raise TypeError(f"{who} must have words that are texts. Got {word!r} at entry {at}.")
-    return found
+    def _rows_of(self, names: Any, n_features: int) -> np.ndarray:
+        """Return the row of each feature's vector, -1 for none."""
+        if names is None:
+            raise ValueError(
+                f"{self.who} has vectors of words, and X does not name its features. Pass X as a "
+                f"data frame with names, or an array of shape ({n_features}, {self.dim}): "
+                "vectors.transform(vectorizer.get_feature_names_out()), with handle_unknown='zero'."
+            )
+        names, places = np.asarray(names).tolist(), {w: at for at, w in enumerate(self.words or ())}
+        rows = np.array([places.get(name, -1) for name in names], np.int64)
+        if not (rows >= 0).any():
+            raise ValueError(
+                f"{self.who} must have words that are names of features. Got none: words are "
+                f"{[*places][:_NAMED]} ..., features {names[:_NAMED]} ..."
+            )
+        return rows

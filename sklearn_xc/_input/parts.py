@@ -58,14 +58,9 @@ class ParameterizedParts:
 
 
 def check_part(
-    part: Any,
-    who: str,
-    names: Iterable[str],
-    attributes: Iterable[str],
-    protocol: str,
-    methods: Iterable[str] = (),
+    part: Any, who: str, names: Iterable[str], attributes: Iterable[str], protocol: str
 ) -> None:
-    """Raise ValueError unless a part is an instance with some attributes and methods.
+    """Raise ValueError unless a part is an instance with some attributes.
 
     Parameters
     ----------
@@ -76,30 +71,25 @@ def check_part(
     names : iterable of str
         Names that are accepted instead of an instance.
     attributes : iterable of str
-        Attributes that an instance must have.
+        Attributes and methods that an instance must have.
     protocol : str
         The class that describes it.
-    methods : iterable of str, default=()
-        Methods that it must have.
 
     Raises
     ------
     ValueError
     """
-    is_there = {name: hasattr(part, name) for name in attributes}
-    is_there |= {name: callable(getattr(part, name, None)) for name in methods}
-    missing = [name for name, found in is_there.items() if not found]
-    if not isinstance(part, type) and not missing:
-        return
+    wanted = [*attributes]
+    missing = [name for name in wanted if not hasattr(part, name)]
     if isinstance(part, type):
         got = f"the class {part.__name__}; pass an instance, such as {part.__name__}()"
-    elif len(missing) < len(is_there) and not isinstance(part, str):
+    elif missing:
         got = f"{part!r} without {', '.join(missing)}"
     else:
-        got = repr(part)
+        return
     raise ValueError(
         f"{who} must be one of {', '.join(map(repr, sorted(names)))}, or an instance with "
-        f"{', '.join(is_there)} (see {protocol}). Got {got}."
+        f"{', '.join(wanted)} (see {protocol}). Got {got}."
     )
 
 
@@ -131,7 +121,7 @@ def new_part(
     """
     if isinstance(given, str) and given in table:
         return table[given]()
-    check_part(given, who, table, (), protocol, (*methods, *_PARAMETERS))
+    check_part(given, who, table, (*methods, *_PARAMETERS), protocol)
     return clone(given)
 
 

@@ -6,16 +6,13 @@ a big-endian array then crashes the process or gives a wrong answer. Every publi
 ``check_sparse`` on each sparse matrix that it takes, before using it.
 """
 
-from itertools import chain
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-#: Entries compared at a time, so that what is compared stays in a processor's cache.
-_PIECE = 2**16
-#: More at a time where each piece takes a search of row ends.
-_LONG_PIECE = 2**20
+#: Entries compared at a time, which bounds the memory of the comparison.
+_PIECE = 2**20
 
 
 def check_sparse(matrix: Any, name: str, who: str = "") -> None:
@@ -33,196 +30,107 @@ def check_sparse(matrix: Any, name: str, who: str = "") -> None:
     Raises
     ------
     ValueError
-        For a matrix that is not two-dimensional; for index arrays of the wrong number, type or
-        length, that decrease where they must not, or point outside the shape; and for arrays that
-        are masked or not in native byte order.
+        For a matrix that is not two-dimensional; for index arrays of the wrong type or length, that
+        decrease where they must not, or point outside the shape; and for arrays that are masked or
+        not in native byte order.
 
     Notes
     -----
-    One pass over the index arrays, some 0.2 ns an entry for CSR and CSC. Order and repetitions
-    within a row are no fault.
+    Two passes over the index arrays; lists and dictionaries are converted to COO. Order and
+    repetitions within a row are no fault.
     """
-    if sp.issparse(matrix):
-        problem = problem_of(matrix)
-        if problem:
-            raise ValueError(f"{who}: {name}: {problem}" if who else f"{name}: {problem}")
-
-
-def problem_of(matrix: Any) -> str:
-    """Describe what is wrong with a sparse matrix; empty if nothing is."""
+    if not sp.issparse(matrix):
+        return
+    name = f"{who}: {name}" if who else name
     if len(matrix.shape) != 2:
-        return f"a sparse matrix of 2 dimensions was expected. Got shape {tuple(matrix.shape)}."
+        raise ValueError(
+            f"{name}: a sparse matrix of 2 dimensions was expected. Got shape "
+            f"{tuple(matrix.shape)}."
+        )
     try:
-        _CHECKS[matrix.format](matrix)
-        _check_byte_order("data", matrix.dtype)
-    except _MalformedError as error:
-        return f"this {type(matrix).__name__} of shape {tuple(matrix.shape)} is malformed: {error}"
+        fault = _fault(matrix)
+    except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
+        fault = str(error)
+    if fault:
+        raise ValueError(
+            f"{name}: this {type(matrix).__name__} of shape {tuple(matrix.shape)} is malformed: "
+            f"{fault}. Its arrays were changed by hand, or read with a shape that is too small."
+        )
+
+
+def _fault(matrix: Any) -> str:
+    """Describe what is wrong with a sparse matrix; empty if nothing is."""
+    if matrix.format in ("lil", "dok"):
+        if matrix.format == "lil" and [*map(len, matrix.rows)] != [*map(len, matrix.data)]:
+            return "a row has other numbers of columns and of values"
+        return _fault(matrix.tocoo())
+    if matrix.format == "coo":
+        rows, columns = matrix.coords
+        fault = _array_fault(matrix.data, 1, row=rows, col=columns)
+        if not fault and not len(rows) == len(columns) == len(matrix.data):
+            fault = "row, col and data differ in length"
+        fault = fault or _range_fault(rows, matrix.shape[0], "row")
+        return fault or _range_fault(columns, matrix.shape[1], "column")
+    if matrix.format == "dia":
+        fault = _array_fault(matrix.data, 2, offsets=matrix.offsets)
+        if not fault and not len(matrix.offsets) == len(matrix.data) == len(set(matrix.offsets)):
+            fault = "offsets must be different, one for each diagonal"
+        n, d = matrix.shape
+        return fault or _range_fault(matrix.offsets + max(n - 1, 0), max(n - 1, 0) + d, "diagonal")
+    data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
+    is_blocked = matrix.format == "bsr"
+    if fault := _array_fault(data, 3 if is_blocked else 1, indices=indices, indptr=indptr):
+        return fault
+    block = data.shape[1:] if is_blocked else (1, 1)
+    if 0 in block or matrix.shape[0] % block[0] or matrix.shape[1] % block[1]:
+        return f"blocks of shape {block} do not fill the shape"
+    (n_major, n_minor), minor = (
+        (n // size for n, size in zip(matrix.shape, block, strict=True)),
+        "column",
+    )
+    if matrix.format == "csc":
+        n_major, n_minor, minor = n_minor, n_major, "row"
+    if len(indptr) != n_major + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        return f"indptr must rise from 0 and have {n_major + 1} entries"
+    n = int(indptr[-1])
+    if n > min(len(indices), len(data)):
+        return f"indptr ends at {n}, indices or data hold fewer entries"
+    return _range_fault(indices[:n], n_minor, minor)
+
+
+def _array_fault(data: Any, n_dimensions: int, **arrays: Any) -> str:
+    for name, array in {"data": data, **arrays}.items():
+        if type(array) is not np.ndarray and not isinstance(array, np.memmap):
+            return f"{name} must be an array. Got {type(array).__name__}"
+        if array.ndim != (n_dimensions if name == "data" else 1):
+            return f"{name} has {array.ndim} dimensions"
+        if name != "data" and array.dtype.kind not in "iu":
+            return f"{name} must hold integers. Got {array.dtype}"
+        if not array.dtype.isnative:
+            return (
+                f"{name} must be in native byte order, the only one that scipy supports: convert "
+                "it before the matrix is made, array.astype(array.dtype.newbyteorder('='))"
+            )
     return ""
+
+
+def _range_fault(indices: np.ndarray, limit: int, what: str) -> str:
+    if not len(indices) or (indices.min() >= 0 and indices.max() < limit):
+        return ""
+    at = int(((indices < 0) | (indices >= limit)).argmax())
+    return f"{what} index {indices[at]} is not in 0 to {limit - 1} (entry {at})"
 
 
 def rows_are_canonical(indptr: np.ndarray, indices: np.ndarray) -> bool:
     """Return whether the indices of each row rise, without repetitions.
 
-    scipy remembers the answer in a flag that an edit of the arrays leaves as it was.
+    scipy remembers the answer in a flag that an edit of the arrays leaves unchanged.
     """
-    if len(indices) < 2:
-        return True
-    for start in range(0, len(indices) - 1, _LONG_PIECE):
-        piece = indices[start : start + _LONG_PIECE + 1]
+    for start in range(0, len(indices) - 1, _PIECE):
+        piece = indices[start : start + _PIECE + 1]
         rises = piece[1:] > piece[:-1]
         inner = slice(*np.searchsorted(indptr, (start + 1, start + len(piece))))
         rises[indptr[inner] - (start + 1)] = True  # where a row begins
         if not rises.all():
             return False
     return True
-
-
-class _MalformedError(Exception):
-    """What is wrong, without the argument's name."""
-
-
-def _fail(problem: str) -> NoReturn:
-    raise _MalformedError(
-        f"{problem}. Its arrays were set or changed by hand, or read with a shape that is too "
-        "small."
-    )
-
-
-def _check_byte_order(name: str, dtype: Any) -> None:
-    if not np.dtype(dtype).isnative:
-        raise _MalformedError(
-            f"{name} must be in native byte order, the only one that scipy supports. Got dtype "
-            f"{np.dtype(dtype).str!r}: convert arrays before the matrix is made of them, "
-            "array.astype(array.dtype.newbyteorder('='))."
-        )
-
-
-def _check_compressed(matrix: Any) -> None:
-    n_major, n_minor = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
-    _check_vectors(matrix.data, indptr=matrix.indptr, indices=matrix.indices)
-    n = _check_pointers(matrix.indptr, n_major)
-    shorter = min(len(matrix.indices), len(matrix.data))
-    if n > shorter:
-        _fail(f"indptr ends at {n}, indices or data hold {shorter} entries")
-    _check_range(matrix.indices[:n], n_minor, "column" if matrix.format == "csr" else "row")
-
-
-def _check_blocks(matrix: Any) -> None:
-    data = matrix.data
-    _check_array("data", data, 3)
-    rows, columns = data.shape[1:]
-    if not (rows and columns) or matrix.shape[0] % rows or matrix.shape[1] % columns:
-        _fail(f"blocks of {rows} x {columns} do not fill the shape")
-    _check_vectors(data[:, 0, 0], indptr=matrix.indptr, indices=matrix.indices)
-    n = _check_pointers(matrix.indptr, matrix.shape[0] // rows)
-    shorter = min(len(matrix.indices), len(data))
-    if n > shorter:
-        _fail(f"indptr ends at {n}, indices or data hold {shorter} blocks")
-    _check_range(matrix.indices[:n], matrix.shape[1] // columns, "block column")
-
-
-def _check_coordinates(matrix: Any) -> None:
-    if len(matrix.coords) != 2:
-        _fail(f"two arrays of coordinates were expected. Got {len(matrix.coords)}")
-    row, column = matrix.coords
-    _check_vectors(matrix.data, row=row, col=column)
-    if not len(row) == len(column) == len(matrix.data):
-        _fail(f"row, col and data have {len(row)}, {len(column)} and {len(matrix.data)} entries")
-    _check_range(row, matrix.shape[0], "row")
-    _check_range(column, matrix.shape[1], "column")
-
-
-def _check_diagonals(matrix: Any) -> None:
-    _check_array("data", matrix.data, 2)
-    offsets = matrix.offsets
-    _check_vectors(matrix.data[:, 0] if matrix.data.shape[1] else offsets, offsets=offsets)
-    if len(offsets) != len(matrix.data):
-        _fail(f"{len(matrix.data)} diagonals have {len(offsets)} offsets")
-    n, d = matrix.shape
-    outside = (offsets <= -n) | (offsets >= d) if n and d else np.zeros(len(offsets), bool)
-    if outside.any():
-        _fail(f"the diagonal of offset {offsets[outside.argmax()]} lies outside the shape")
-    if len(np.unique(offsets)) != len(offsets):
-        _fail("an offset comes twice")
-
-
-def _check_lists(matrix: Any) -> None:
-    n = matrix.shape[0]
-    for name in ("rows", "data"):
-        lists = getattr(matrix, name)
-        if getattr(lists, "shape", None) != (n,) or not all(isinstance(one, list) for one in lists):
-            _fail(f"{name} must hold {n} lists")
-    if any(len(one) != len(two) for one, two in zip(matrix.rows, matrix.data, strict=True)):
-        _fail("a row has other numbers of columns and of values")
-    columns = list(chain.from_iterable(matrix.rows))
-    if columns:
-        _check_integers("rows", np.asarray(columns))
-        _check_range(np.asarray(columns), matrix.shape[1], "column")
-
-
-def _check_keys(matrix: Any) -> None:
-    keys = list(matrix.keys())
-    if not keys:
-        return
-    if not all(isinstance(key, tuple) and len(key) == 2 for key in keys):
-        _fail("keys must be pairs of a row and a column")
-    pairs = np.asarray(keys)
-    _check_integers("keys", pairs)
-    _check_range(pairs[:, 0], matrix.shape[0], "row")
-    _check_range(pairs[:, 1], matrix.shape[1], "column")
-
-
-_CHECKS = {
-    "csr": _check_compressed,
-    "csc": _check_compressed,
-    "bsr": _check_blocks,
-    "coo": _check_coordinates,
-    "dia": _check_diagonals,
-    "lil": _check_lists,
-    "dok": _check_keys,
-}
-
-
-def _check_vectors(data: Any, **arrays: Any) -> None:
-    for name, array in {"data": data, **arrays}.items():
-        _check_array(name, array, 1)
-        if name != "data":
-            _check_integers(name, array)
-
-
-def _check_array(name: str, array: Any, n_dimensions: int) -> None:
-    if type(array) is not np.ndarray and not isinstance(array, np.memmap):
-        _fail(f"{name} must be an array. Got {type(array).__name__}")
-    if array.ndim != n_dimensions:
-        _fail(f"{name} must have {n_dimensions} dimensions. Got {array.ndim}")
-
-
-def _check_integers(name: str, array: np.ndarray) -> None:
-    if array.dtype.kind not in "iu":
-        _fail(f"{name} must hold integers. Got dtype {array.dtype}")
-    _check_byte_order(name, array.dtype)
-
-
-def _check_pointers(indptr: np.ndarray, n: int) -> int:
-    """Return the last pointer."""
-    if len(indptr) != n + 1:
-        _fail(f"indptr must have {n + 1} entries. Got {len(indptr)}")
-    if indptr[0] != 0:
-        _fail(f"indptr must begin with 0. Got {indptr[0]}")
-    for first in range(0, n, _PIECE):
-        piece = indptr[first : first + _PIECE + 1]
-        falls = piece[1:] < piece[:-1]
-        if falls.any():
-            at = first + int(falls.argmax())
-            _fail(f"indptr falls from {indptr[at]} to {indptr[at + 1]} at entry {at + 1}")
-    return int(indptr[-1])
-
-
-def _check_range(indices: np.ndarray, limit: int, what: str) -> None:
-    if not len(indices):
-        return
-    # Read as unsigned, a negative number is a large one: one comparison does for both ends.
-    unsigned = indices.view(f"u{indices.dtype.itemsize}") if indices.dtype.kind == "i" else indices
-    if int(unsigned.max()) >= limit:
-        at = int((unsigned >= limit).argmax())
-        _fail(f"{what} index {indices[at]} is not in 0 to {limit - 1} (entry {at})")

@@ -1,6 +1,5 @@
 """Texts and rows of features of the same instances, as one X."""
 
-from numbers import Integral
 from typing import Any, NoReturn
 
 import numpy as np
@@ -70,7 +69,7 @@ class TextsWithFeatures:
     texts: np.ndarray
     features: Any
     ndim = 2
-    #: numpy and Python would take it for a sequence of rows otherwise.
+    #: Keeps numpy and Python from taking it for a sequence of rows.
     __iter__ = None
 
     def __init__(self, texts: Any, features: Any) -> None:
@@ -93,20 +92,17 @@ class TextsWithFeatures:
         return len(self.texts)
 
     def __getitem__(self, key: Any) -> "TextsWithFeatures":
-        given = key
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:  # scikit-learn's way
             key = key[0]
-        if key is None or key is Ellipsis or isinstance(key, tuple | str | Integral | np.bool_):
+        rows = None if key is None else np.arange(len(self))[key]
+        if rows is None or rows.ndim != 1:
             raise TypeError(
                 f"{_NAME}: rows are chosen by a slice, a mask or a list of positions. Got "
-                f"{given!r}: [[3]] is row 3."
+                f"{key!r}: [[3]] is row 3."
             )
-        rows = np.arange(len(self))[key]
-        if rows.ndim != 1:
-            raise IndexError(f"{_NAME}: one list of positions is needed. Got shape {rows.shape}.")
-        by_place = self.features.iloc if hasattr(self.features, "iloc") else self.features
+        features = self.features.iloc if hasattr(self.features, "iloc") else self.features
         chosen = type(self).__new__(type(self))
-        chosen.texts, chosen.features = self.texts[rows], by_place[rows]
+        chosen.texts, chosen.features = self.texts[rows], features[rows]
         return chosen
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
@@ -135,12 +131,12 @@ def is_sequence(texts: Any) -> bool:
 
 
 def as_texts(texts: Any, name: str) -> np.ndarray:
-    """Return a sequence of texts as an array of Python's str objects.
+    """Return texts as an array of Python's str objects.
 
     Raises
     ------
     ValueError
-        For an entry that is no text; `name` is in the message.
+        For an entry that is no text; the message names `name`.
     """
     given = list(as_sequence(texts))
     for i, text in enumerate(given):
@@ -153,25 +149,19 @@ def as_texts(texts: Any, name: str) -> np.ndarray:
 
 def _as_matrix(features: Any) -> Any:
     """Return features as a matrix that can be indexed by rows."""
-    name = f"{_NAME}: features"
-    check_sparse(features, name)
-    refuse_disguised(features, name)
+    check_sparse(features, f"{_NAME}: features")
+    refuse_disguised(features, f"{_NAME}: features")
     if sp.issparse(features):
         return features.tocsr()
-    matrix = features
-    if not hasattr(features, "iloc"):
-        try:
-            matrix = np.asarray(features)
-        except ValueError as error:  # rows of different lengths
-            raise ValueError(_not_matrix(features)) from error
-        refuse_disguised(matrix, name)
-    if matrix.ndim != 2:
-        raise ValueError(_not_matrix(features))
+    try:
+        matrix = features if hasattr(features, "iloc") else np.asarray(features)
+    except ValueError:  # rows of different lengths
+        matrix = None
+    if matrix is None or matrix.ndim != 2:
+        raise ValueError(
+            f"{_NAME}: features must be a matrix with a row for each text. Got {shown(features)}."
+        )
     return matrix
-
-
-def _not_matrix(features: Any) -> str:
-    return f"{_NAME}: features must be a matrix with a row for each text. Got {shown(features)}."
 
 
 def shown(given: Any) -> str:

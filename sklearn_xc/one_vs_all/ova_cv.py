@@ -18,7 +18,7 @@ from sklearn.model_selection import (
 from sklearn_xc._input.arguments import check_count, check_numbers
 from sklearn_xc._input.checks import check_targets, check_training_instances, check_weights
 from sklearn_xc._input.data import Targets
-from sklearn_xc._input.folds import ListedFolds, check_folds, is_list_of_folds
+from sklearn_xc._input.folds import check_folds, is_list_of_folds
 from sklearn_xc._input.sklearn_private import Interval, fit_context
 from sklearn_xc._labels.out_of_fold import RoutesFit
 from sklearn_xc._parallel.progress import Fit
@@ -297,7 +297,7 @@ prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
             kind = KFold if targets.kind != "classes" else type(check_cv(cv, y, classifier=True))
             cv = kind(cv, shuffle=True, random_state=self.random_state)
         elif is_list_of_folds(cv):
-            cv = ListedFolds(cv)
+            cv = check_cv(cv)
         elif isinstance(cv, bytes | np.ndarray):
             raise ValueError(
                 "OvALinearXCCV: cv must be a number of folds, a splitter or a list of folds. Got "

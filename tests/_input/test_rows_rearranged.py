@@ -1,17 +1,19 @@
-"""Rows in another order, by feature and copied, against lists, over random shapes."""
+"""Rows in another order, by feature and copied, against lists and scipy, over random shapes."""
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_xc._input.data import read_only
+from sklearn_xc._input.data import CsrRows, read_only
 from sklearn_xc._input.kernels.csr_order import (
     arrange_rows,
     copy_rows,
     count_features,
     transpose_rows,
 )
+from sklearn_xc.one_vs_all.solver.problem import arranged
 
 each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 few = settings(max_examples=25, deadline=None)
@@ -92,3 +94,15 @@ def test_copy_rows(dtype, n, d, seed, m):
     found = room_for(indptr[-1], dtype)
     copy_rows(*rows, chosen, places, indptr, *found)
     assert_equal(found, expected)
+
+
+@given(n=st.integers(1, 20), d=st.integers(1, 20), seed=st.integers(0, 2**31))
+def test_instances_are_arranged_by_length_and_features_by_frequency(n, d, seed):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, d), density=rng.random(), rng=rng, format="csr", dtype=np.float32)
+    indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+    rows, order, features = arranged(CsrRows(indptr, indices, X.data, X.shape))
+    after = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=X.shape)
+    np.testing.assert_array_equal(after.toarray(), X.toarray()[order][:, features])
+    assert (np.diff(after.indptr, 2) >= 0).all()
+    assert (np.diff((after.toarray() != 0).sum(axis=0)) <= 0).all()

@@ -4,13 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    LeaveOneOut,
-    ShuffleSplit,
-    StratifiedKFold,
-)
+from sklearn.model_selection import KFold
 
 from sklearn_xc import LabelFeatures, OvALinearXC, TextsWithFeatures
 from sklearn_xc._state.values import Reader, Writer
@@ -20,13 +14,8 @@ rng = np.random.default_rng(0)
 DENSE = rng.random((5, 3)) * (rng.random((5, 3)) < 0.6) + np.eye(5, 3)
 KINDS = {
     "csr_array": sp.csr_array,
-    "csr_matrix": sp.csr_matrix,
-    "csc": sp.csc_array,
     "coo": sp.coo_array,
-    "lil": sp.lil_array,
-    "dok": sp.dok_array,
     "dense": np.asarray,
-    "float32": lambda values: values.astype(np.float32),
     "lists": lambda values: values.tolist(),
     "frame": lambda values: pd.DataFrame(values, columns=["x", "y", "z"]),
 }
@@ -42,19 +31,13 @@ def pair(request):
     return TextsWithFeatures(TEXTS, KINDS[request.param](DENSE))
 
 
-class TestWhatIsHeld:
+class TestContent:
     def test_shape_and_values(self, pair):
         assert pair.shape == (5, 3)
         assert (len(pair), pair.ndim) == (5, 2)
         assert all(type(n) is int for n in pair.shape)
         assert pair.texts.tolist() == TEXTS
         np.testing.assert_allclose(values_of(pair), DENSE, rtol=1e-6)
-
-    @pytest.mark.parametrize("kind", [tuple, np.array, lambda t: np.array(t, object), pd.Series])
-    def test_sequences_of_all_kinds(self, kind):
-        texts = TextsWithFeatures(kind(TEXTS), DENSE).texts
-        assert texts.tolist() == TEXTS
-        assert all(type(text) is str for text in texts)
 
     def test_of_labels(self, pair):
         held = LabelFeatures(pair, classes=list("edcba"))
@@ -71,10 +54,6 @@ class TestWhatIsHeld:
     def test_saved(self, kind):
         pair = TextsWithFeatures(TEXTS, KINDS[kind](DENSE))
         writer = Writer()
-        if isinstance(pair.features, pd.DataFrame):
-            with pytest.raises(TypeError, match="is a DataFrame of pandas, which cannot be saved"):
-                writer.json_of(LabelFeatures(pair), "")
-            return
         node = writer.json_of(LabelFeatures(pair), "")
         again = Reader(writer.arrays).value_of(node)
         np.testing.assert_array_equal(values_of(again.features), values_of(pair))
@@ -82,23 +61,20 @@ class TestWhatIsHeld:
 
 CHOICES = {
     "positions": np.array([3, 0, 0]),
-    "int32": np.array([4], np.int32),
     "negative": np.array([-1, 1]),
     "list": [2, 1],
     "empty list": [],
-    "none": np.array([], np.int64),
     "mask": np.array([True, False, True, True, False]),
-    "list of bools": [False, True, False, False, True],
     "slice": slice(1, 4),
-    "steps": slice(None, None, 2),
     "backwards": slice(None, None, -1),
-    "all": slice(None),
-    "series": pd.Series([1, 2]),
-    "range": range(2, 4),
 }
 
 
 class TestRows:
+    def test_splitters(self, pair):
+        for train, test in KFold(2).split(pair):
+            assert len(pair[train]) + len(pair[test]) == 5
+
     @pytest.mark.parametrize("key", CHOICES.values(), ids=CHOICES)
     def test_as_of_an_array(self, pair, key):
         at = np.arange(5)[key]
@@ -109,14 +85,12 @@ class TestRows:
             np.testing.assert_array_equal(values_of(chosen), values_of(pair)[at])
             assert type(chosen.features) is type(pair.features)
 
-    @pytest.mark.parametrize(
-        "key", [0, -1, np.int64(2), np.bool_(True), True, None, "a", ..., (0, 1)]
-    )
+    @pytest.mark.parametrize("key", [0, np.int64(2), None, [[0], [1]]])
     def test_there_are_no_single_rows(self, pair, key):
         with pytest.raises(TypeError, match=r"a slice, a mask or a list of positions. Got .*row 3"):
             pair[key]
 
-    @pytest.mark.parametrize("key", [[5], [True] * 4, [0.5], [[0], [1]], np.array(2.0)])
+    @pytest.mark.parametrize("key", [[5], [True] * 4, [0.5], "a"])
     def test_out_of_range(self, pair, key):
         with pytest.raises(IndexError):
             pair[key]
@@ -131,41 +105,13 @@ class TestRows:
             OvALinearXC().fit(pair, [0, 1, 0, 1, 1])
 
 
-class TestScikitLearn:
-    @pytest.mark.parametrize(
-        "splitter",
-        [
-            KFold(2),
-            ShuffleSplit(3, random_state=0),
-            LeaveOneOut(),
-            StratifiedKFold(2),
-            GroupKFold(2),
-        ],
-        ids=lambda splitter: type(splitter).__name__,
-    )
-    def test_splitters(self, pair, splitter):
-        y = np.array([0, 1, 0, 1, 1])
-        groups = [0, 1, 0, 1, 2] if isinstance(splitter, GroupKFold) else None
-        n = 0
-        for train, test in splitter.split(pair, y, groups):
-            one, other = pair[train], pair[test]
-            assert len(one) + len(other) == 5
-            np.testing.assert_array_equal(values_of(other), values_of(pair)[test])
-            n += 1
-        assert n == splitter.get_n_splits(pair, y, groups)
-
-
 class TestErrors:
     @pytest.mark.parametrize(
         ("texts", "says"),
         [
             (TEXTS[:4], "features must have a row for each of the 4 texts. Got 5 rows"),
             ("text", "texts must be a sequence of texts. Got str"),
-            (7, "texts must be a sequence of texts. Got int"),
-            (None, "texts must be a sequence of texts. Got NoneType"),
-            ({"a": 1}, "texts must be a sequence of texts. Got dict"),
             (DENSE, r"texts must be a sequence of texts. Got ndarray of shape \(5, 3\)"),
-            (sp.csr_array(DENSE), "texts must be a sequence of texts. Got csr_array of shape"),
             ([*TEXTS[:4], None], "texts must be a sequence of texts. Got None at position 4"),
             ([b"bytes", *TEXTS[1:]], "texts must be a sequence of texts. Got b'bytes' at position"),
         ],
@@ -178,10 +124,7 @@ class TestErrors:
         ("features", "error", "says"),
         [
             (DENSE[0], ValueError, r"a row for each text. Got ndarray of shape \(3,\)"),
-            (pd.Series(DENSE[:, 0]), ValueError, r"a matrix .* Got Series of shape \(5,\)"),
             ([[1, 2], [3]], ValueError, "a matrix with a row for each text. Got list"),
-            (None, ValueError, "a matrix with a row for each text. Got NoneType"),
-            (TEXTS, ValueError, "a matrix with a row for each text. Got list"),
             (np.ma.masked_array(DENSE), TypeError, "is a masked array"),
             (np.zeros((5, 2), "M8[s]"), ValueError, "holds dates or times"),
             (DENSE[:3], ValueError, "a row for each of the 5 texts. Got 3 rows"),
