@@ -20,19 +20,16 @@ References
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from sklearn_xc._compile.arithmetic.sampling import mix_key
 from sklearn_xc._input.data import read_only
-from sklearn_xc._parallel.team import Team
-from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc.softmax.class_sampling import choose_sampler, expected_touches
-from sklearn_xc.softmax.kernels.batch import BatchWork, count_blocks, softmax_batch_kernels
+from sklearn_xc.softmax.kernels.batch import BatchWork, softmax_batch_kernels
 from sklearn_xc.softmax.kernels.epoch import fold_scale, softmax_kernels
-from sklearn_xc.softmax.kernels.passes import Batches, Draws, Model, Rates, Thread, Visits
+from sklearn_xc.softmax.kernels.passes import Batches, Draws, Model, Rates, Visits
 from sklearn_xc.softmax.kernels.rules import StepRule
 from sklearn_xc.softmax.problem import SoftmaxProblem
 
@@ -154,7 +151,6 @@ def run_epoch(
     epoch: int,
     rate: float,
     slowing: float = 0.0,
-    n_jobs: int | None = None,
 ) -> float:
     """Visit all pairs once, in random order; return the mean sampled objective.
 
@@ -172,8 +168,6 @@ def run_epoch(
         Learning rate in units of 1 / (total weight).
     slowing : float, default=0.0
         After t visits the rate is ``rate / (1 + slowing * t)``.
-    n_jobs : int, default=None
-        Threads of mini-batches; the result does not depend on it.
 
     Returns
     -------
@@ -200,10 +194,8 @@ def run_epoch(
     )
     ridge = problem.alpha / total_weight
     rates = Rates(float(rate), float(slowing), ridge, settings.intercept_rate)
-    if settings.batch_size == 1:
-        total = _run_steps(problem, state, settings, epoch, visits, rates)
-    else:
-        total = _run_batches(problem, state, settings, epoch, visits, rates, n_jobs)
+    run_visits = _run_steps if settings.batch_size == 1 else _run_batches
+    total = run_visits(problem, state, settings, epoch, visits, rates)
     if np.isnan(total):
         raise FloatingPointError("the scores are no longer finite")
     require_finite(state.u, state.intercept)
@@ -250,9 +242,8 @@ def _run_batches(
     epoch: int,
     visits: Visits,
     rates: Rates,
-    n_jobs: int | None,
 ) -> float:
-    """Take a mini-batch of visits a step, in threads; return the sum of their objectives."""
+    """Take a mini-batch of visits a step; return the sum of their objectives."""
     rule, seed, n = settings.rule, (settings.seed, epoch), len(visits.order)
     n_steps = -(-n // settings.batch_size)
     bounds = np.linspace(0, n, n_steps + 1).astype(np.int64)
@@ -262,26 +253,11 @@ def _run_batches(
     )
     draws = Draws(sampler, m, mix_key(*seed))
     run_batches, total = softmax_batch_kernels(rule.step, rule.is_implicit), 0.0
-    n_workers = min(count_threads(n_jobs), count_blocks(m, state.V.dtype) + 1)
     work = BatchWork.for_pass(visits, batches, m, state.V)
-    with Team(n_workers) as team:
-
-        def run(first: int, last: int, worker: int) -> float:
-            return run_batches(
-                visits,
-                batches,
-                first,
-                last,
-                state.model,
-                rates,
-                draws,
-                rule.settings,
-                work,
-                Thread(team.barrier, worker, n_workers),
-            )
-
-        for first, last in _calls(problem, settings, n_steps):
-            total += team.run(partial(run, first, last))[0]
+    for first, last in _calls(problem, settings, n_steps):
+        total += run_batches(
+            visits, batches, first, last, state.model, rates, draws, rule.settings, work
+        )
     return total
 
 

@@ -56,7 +56,7 @@ def train_epoch(
     if settings.n_hard and _is_search_due(epoch, state):
         search_hard_negatives(problem, state, settings, n_jobs)
     rate, slowing = schedule.within_epoch(epoch, problem.n_visits)
-    objective = run_epoch(problem, state, settings, epoch, rate, slowing, n_jobs)
+    objective = run_epoch(problem, state, settings, epoch, rate, slowing)
     return objective, rate, time.perf_counter() - began
 
 

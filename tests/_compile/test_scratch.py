@@ -8,8 +8,7 @@ import pytest
 from sklearn_xc._compile.jit import kernel
 from sklearn_xc._compile.scratch import GAP, scratch
 from sklearn_xc.softmax.kernels.batch import BatchWork
-from sklearn_xc.softmax.kernels.batch_rows import BatchRows
-from sklearn_xc.softmax.kernels.implicit_batch import N_WORK, solve_batch
+from sklearn_xc.softmax.kernels.implicit_batch import N_WORK, ScoreStep, solve_batch
 from sklearn_xc.softmax.kernels.passes import Batches, Visits
 
 _LARGEST_DISTANCE = 4 * 64  # four registers of 64 bytes
@@ -17,7 +16,8 @@ _LARGEST_DISTANCE = 4 * 64  # four registers of 64 bytes
 
 @kernel
 def solve(scale, alpha, gram, place, group, q, c, own, c_y, u, p, totals, work):
-    return solve_batch(scale, alpha, gram, place, group, q, c, own, c_y, u, p, totals, work, 1e-11)
+    step = ScoreStep(scale, alpha, gram, place, group, q, c, own, c_y, u)
+    return solve_batch(step, p, totals, work, 1e-11)
 
 
 def draw_update(n, m):
@@ -72,11 +72,9 @@ def test_arrays_of_a_batch_are_apart():
     batches = Batches(np.array([0, 2, 3]), n, 3)
     for _ in range(20):
         work = BatchWork.for_pass(visits, batches, 1, np.ones((2, 3), np.float32))
-        rows = BatchRows.with_room(2, 1, 2, 3, np.float32)
-        for arrays in (work.batches[0], work.scores, rows):
-            places = sorted(beginnings([a for a in arrays if a is not rows.gram]))
-            assert len(places) >= 6
-            assert min(b - a for a, b in itertools.pairwise(places)) >= _LARGEST_DISTANCE
+        places = sorted(beginnings([a for a in work if a is not work.block and a is not work.line]))
+        assert len(places) >= 12
+        assert min(b - a for a, b in itertools.pairwise(places)) >= _LARGEST_DISTANCE
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.float64])

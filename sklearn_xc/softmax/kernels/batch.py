@@ -2,15 +2,6 @@
 
 The weights of the sampled classes on the features of the batch are written side by side once, so
 that scoring a pair with a class costs a small part of what it costs in single steps.
-
-Several threads may run one pass. Each step has three phases, with a barrier after each:
-
-1. Scores. A block of classes of one fixed width is one unit of work, and so is a group of targets
-   that were not sampled. Unit k is done by the thread ``k % n_workers``.
-2. The first thread solves the step in scores, and the last prepares the next batch.
-3. The step in weights, by the units of phase 1.
-
-The result of a unit does not depend on threads, so neither do the weights.
 """
 
 import functools
@@ -20,221 +11,112 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_xc._compile.arithmetic.sampling import class_share, draw_classes
 from sklearn_xc._compile.arithmetic.vector_math import vector_exp
-from sklearn_xc._compile.emitters.float_lanes import add_column_products, write_row_products
-from sklearn_xc._compile.emitters.spin_barrier import wait_for_all
 from sklearn_xc._compile.jit import inlined, kernel
-from sklearn_xc._compile.scratch import aligned_zeros, scratch
+from sklearn_xc._compile.scratch import scratch
 from sklearn_xc._input.kernels.csr_rows import add_row, row_dot
-from sklearn_xc._weights.kernels.class_scores import STREAMS, gather_block
-from sklearn_xc.softmax.kernels.batch_rows import (
-    BatchRows,
-    Preparation,
-    lanes_of,
-    prepare_batch,
+from sklearn_xc._weights.kernels.class_scores import (
+    STREAMS,
+    gather_block,
+    mark_words,
+    number_features,
 )
 from sklearn_xc.softmax.kernels.epoch import apply_scale
-from sklearn_xc.softmax.kernels.implicit_batch import N_WORK, PRECISION, solve_batch
+from sklearn_xc.softmax.kernels.implicit_batch import N_WORK, PRECISION, ScoreStep, solve_batch
 from sklearn_xc.softmax.kernels.passes import Batches, Visits
 from sklearn_xc.softmax.kernels.rules import Sampled, Target
 
-#: To which share of its terms a step is solved where the weights are in float32.
+#: Share of its terms to which a step is solved if the weights are in float32.
 _SINGLE_PRECISION = 1e-7
-#: Targets of a unit of work.
-_TARGETS = 8
-
-
-class ScoreWork(NamedTuple):
-    """Scores of a batch of at most n pairs and m classes, and where its step is solved.
-
-    Attributes
-    ----------
-    q, p : ndarray of float64 of shape (n * m,)
-        Scores and steps of the sampled classes, at the head.
-    solver : ndarray of float64 of shape (N_WORK * n * m,)
-        Work space of ``solve_batch``.
-    own, totals, old_u, new_u : ndarray of float64 of shape (n,)
-        Of each pair.
-    """
-
-    q: np.ndarray
-    p: np.ndarray
-    solver: np.ndarray
-    own: np.ndarray
-    totals: np.ndarray
-    old_u: np.ndarray
-    new_u: np.ndarray
+_ONE = np.uint64(1)
 
 
 class BatchWork(NamedTuple):
-    """Work space shared by the threads of a pass.
+    """Work space of a pass whose batches have at most n pairs, m classes and nnz non-zeros.
 
     Attributes
     ----------
-    batches : tuple of BatchRows
-        Those of even and of odd steps.
-    room : Preparation
-        Work space for preparing them.
-    blocks : ndarray of shape (n_units, n_touched, width)
-        Weights of the sampled classes side by side, ``width`` of them in a block.
-    scores : ScoreWork
-        Written by the first thread, except for `q` and `own`.
+    y, rows : ndarray of int64 of shape (n,)
+        Classes and rows of X of the pairs.
+    place, group : ndarray of int64 of shape (n,)
+        Where each target is among the drawn classes, or -1, and its first mention in the batch.
+    scale, c_y, b_y, own, totals, old_u, u : ndarray of float64 of shape (n,)
+        Of each pair: ``A``, shrinkage and intercept of its class, and the score, P and u of
+        ``implicit_batch``, before the step and after.
+    drawn : ndarray of int64 of shape (m,)
+        The classes.
+    alpha, c, b : ndarray of float64 of shape (m,)
+        Their inverse probabilities, shrinkage and intercepts.
+    gram, q, p, solver : ndarray of float64
+        Of ``implicit_batch``, at the head.
+    indptr, indices, data : ndarray
+        The rows, in features numbered from 0.
+    touched : ndarray of int32
+        The features of X by their new number.
+    marks, position : ndarray
+        Of ``number_features``.
+    block : ndarray of shape (n_touched, m)
+        Weights of the drawn classes side by side.
+    line, products : ndarray of shape (n_touched,) and (m,)
+        A row, dense; scores or moves of one pair.
     """
 
-    batches: tuple[BatchRows, BatchRows]
-    room: Preparation
-    blocks: np.ndarray
-    scores: ScoreWork
+    y: np.ndarray
+    rows: np.ndarray
+    place: np.ndarray
+    group: np.ndarray
+    scale: np.ndarray
+    c_y: np.ndarray
+    b_y: np.ndarray
+    own: np.ndarray
+    totals: np.ndarray
+    old_u: np.ndarray
+    u: np.ndarray
+    drawn: np.ndarray
+    alpha: np.ndarray
+    c: np.ndarray
+    b: np.ndarray
+    gram: np.ndarray
+    q: np.ndarray
+    p: np.ndarray
+    solver: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    touched: np.ndarray
+    marks: np.ndarray
+    position: np.ndarray
+    block: np.ndarray
+    line: np.ndarray
+    products: np.ndarray
 
     @classmethod
     def for_pass(cls, visits: Visits, batches: Batches, m: int, V: np.ndarray) -> "BatchWork":
         """Allocate for all steps of a pass that draw m classes each, for weights like V."""
-        bounds = batches.bounds
+        bounds, d = batches.bounds, V.shape[1]
         n = int(np.diff(bounds).max(initial=0))
         lengths = np.diff(visits.X[0])[visits.rows[visits.order[: bounds[-1]]]]
         ends = np.concatenate([[0], np.cumsum(lengths)])[bounds]
-        nnz, d = int(np.diff(ends).max(initial=0)), V.shape[1]
-        even, odd = (BatchRows.with_room(n, m, nnz, d, V.dtype) for _ in range(2))
-        shape = count_blocks(m, V.dtype), min(nnz, d), lanes_of(V.dtype)
-        sizes = n * m, n * m, N_WORK * n * m, n, n, n, n
+        nnz = int(np.diff(ends).max(initial=0))
+        most = min(nnz, d)
+        sizes = n * n, n * m, n * m, N_WORK * n * m
         return cls(
-            (even, odd),
-            Preparation.with_room(nnz, d, V.dtype),
-            aligned_zeros(shape, V.dtype),
-            ScoreWork(*(scratch(size, np.float64) for size in sizes)),
+            *(scratch(n, np.int64) for _ in range(4)),
+            *(scratch(n, np.float64) for _ in range(7)),
+            scratch(m, np.int64),
+            *(scratch(m, np.float64) for _ in range(3)),
+            *(scratch(size, np.float64) for size in sizes),
+            np.zeros(n + 1, np.int64),
+            np.empty(nnz, np.int32),
+            scratch(nnz, V.dtype),
+            np.empty(most, np.int32),
+            np.zeros(mark_words(d), np.uint64),
+            np.empty(d, np.int32),
+            np.empty((most, m), V.dtype),
+            np.zeros(most, V.dtype),
+            scratch(m, V.dtype),
         )
-
-
-class ThreadWork(NamedTuple):
-    """Work space of one thread.
-
-    Attributes
-    ----------
-    factors, products : ndarray of shape (width,)
-        Ones, and products with a block.
-    moves : ndarray of shape (n, width)
-        How far each pair moves the classes of a block.
-    """
-
-    factors: np.ndarray
-    products: np.ndarray
-    moves: np.ndarray
-
-
-def count_blocks(m: int, dtype: np.dtype) -> int:
-    """Return how many blocks m classes take; one thread more than that can be of use."""
-    return -(-m // lanes_of(dtype))
-
-
-@inlined
-def _score_units(size, q, X, model, blocks, batch, own, mine, thread):
-    """Write what shrinkage makes of the scores of a batch: the units of this thread."""
-    n_blocks, n_groups = _count_units(size, q, blocks)
-    for unit in range(thread.worker, n_blocks + n_groups, thread.n_workers):
-        if unit < n_blocks:
-            _score_block(unit, size, model, batch, blocks[unit], mine, q)
-        else:
-            at = (unit - n_blocks) * _TARGETS
-            _score_targets(at, min(at + _TARGETS, size), X, model, batch, own)
-
-
-@inlined
-def _move_units(size, p, X, model, intercept_rate, blocks, batch, totals, mine, thread):
-    """Make the step in weights: the units of this thread."""
-    n_blocks, n_groups = _count_units(size, p, blocks)
-    for unit in range(thread.worker, n_blocks + n_groups, thread.n_workers):
-        if unit < n_blocks:
-            _move_block(
-                unit, size, model, intercept_rate, batch, blocks[unit], mine.moves, p, totals
-            )
-        else:
-            at = (unit - n_blocks) * _TARGETS
-            _move_targets(
-                at, min(at + _TARGETS, size), size, X, model, intercept_rate, batch, totals
-            )
-
-
-@inlined
-def _count_units(size, q, blocks):
-    """Return how many blocks of classes and how many groups of targets a step has."""
-    return -(-q.shape[1] // blocks.shape[2]), -(-size // _TARGETS)
-
-
-@inlined
-def _score_block(b, size, model, batch, block, mine, q):
-    """Write the weights of block b of the classes, and what shrinkage makes of their scores."""
-    width = block.shape[1]
-    at, m = b * width, q.shape[1]
-    last = min(at + width, m)
-    gather_block(model.V, batch.drawn[at:last], batch.touched, batch.sizes[1], block)
-    for j in range(at, last):
-        batch.b[j] = model.intercept[batch.drawn[j]]
-    for i in range(size):
-        start, stop = np.uint64(batch.indptr[i]), np.uint64(batch.indptr[i + 1])
-        write_row_products(
-            batch.indices, batch.data, start, stop, block, mine.factors, mine.products, np.uint64(0)
-        )
-        for j in range(at, last):
-            scale = model.scale[batch.drawn[j]]
-            q[i, j] = mine.products[j - at] * scale / batch.c[j] + batch.b[j]
-
-
-@inlined
-def _move_block(b, size, model, intercept_rate, batch, block, moves, p, totals):
-    """Add ``sum_i L_ij x_i`` to each class of block b, and shrink them; and to the intercepts."""
-    V, scale = model.V, model.scale
-    width = block.shape[1]
-    at, m = b * width, p.shape[1]
-    last = min(at + width, m)
-    for i in range(size):
-        for j in range(at, last):
-            move = totals[i] if batch.place[i] == j else -p[i, j]
-            model.intercept[batch.drawn[j]] += intercept_rate * move / batch.c[j]
-            moves[i, j - at] = move / scale[batch.drawn[j]]
-    nnz = np.uint64(batch.indptr[size])
-    add_column_products(batch.columns, batch.holders, batch.values, nnz, moves, block)
-    _scatter_block(block, batch.drawn[at:last], batch.touched, batch.sizes[1], V)
-    for j in range(at, last):
-        scale[batch.drawn[j]] /= batch.c[j]
-        apply_scale(V, scale, batch.drawn[j])
-
-
-@inlined
-def _scatter_block(block, classes, touched, n_touched, V):
-    """Write ``V[classes[c], touched[f]] = block[f, c]``."""
-    m = classes.shape[0]
-    for first in range(0, m, STREAMS):
-        last = min(first + STREAMS, m)
-        for f in range(np.uint64(n_touched)):
-            j = np.uint32(touched[f])
-            for c in range(np.uint64(first), np.uint64(last)):
-                V[np.uint64(classes[c]), j] = block[f, c]
-
-
-@inlined
-def _score_targets(first, last, X, model, batch, own):
-    """Write what shrinkage makes of the scores of targets that were not sampled."""
-    for i in range(first, last):
-        if batch.place[i] < 0:
-            k = batch.y[i]
-            linear = row_dot(X, np.uint64(batch.rows[i]), model.V[k]) * model.scale[k]
-            batch.b_y[i] = model.intercept[k]
-            own[i] = linear / batch.c_y[i] + batch.b_y[i]
-
-
-@inlined
-def _move_targets(first, last, size, X, model, intercept_rate, batch, totals):
-    """Move and shrink the targets that were not sampled and are first met in a range of pairs."""
-    V, scale = model.V, model.scale
-    for i in range(first, last):
-        if batch.place[i] < 0 and batch.group[i] == i:
-            k = batch.y[i]
-            for j in range(i, size):
-                if batch.group[j] == i:
-                    add_row(X, np.uint64(batch.rows[j]), V.dtype.type(totals[j] / scale[k]), V[k])
-                    model.intercept[k] += intercept_rate * totals[j] / batch.c_y[i]
-            scale[k] /= batch.c_y[i]
-            apply_scale(V, scale, k)
 
 
 @functools.cache
@@ -242,24 +124,30 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
     """Return the compiled pass of a rule, by its ``step`` and whether it ``is_implicit``."""
 
     @inlined
-    def explicit_moves(batch, size, own, q, u, p, totals, settings):
+    def explicit_moves(work, q, p, size, settings):
         """Follow the rule for each pair from the same weights."""
         m = q.shape[1]
-        factors, s_of = scratch(m, np.float64), scratch(m, np.float64)
+        alpha, s_of = scratch(m, np.float64), scratch(m, np.float64)
         q_of, c_of = scratch(m, np.float64), scratch(m, np.float64)
         p_of = scratch(m, np.float64)
-        gram = batch.gram[: size * size].reshape((size, size))
         for i in range(size):
-            place, c_y, n = batch.place[i], batch.c_y[i], 0
+            place, n = work.place[i], 0
             for k in range(m):
                 if k != place:
-                    factors[n], q_of[n], c_of[n] = batch.alpha[k], q[i, k], batch.c[k]
-                    s_of[n] = _unshrunk(q[i, k], batch.c[k], batch.b[k])
+                    alpha[n], q_of[n], c_of[n] = work.alpha[k], q[i, k], work.c[k]
+                    s_of[n] = _unshrunk(q[i, k], work.c[k], work.b[k])
                     n += 1
-            target = Target(_unshrunk(own[i], c_y, batch.b_y[i]), own[i], c_y)
-            sampled = Sampled(factors[:n], s_of[:n], q_of[:n], c_of[:n])
-            u[i], totals[i] = take_step(
-                batch.scale[i], gram[i, i], target, sampled, u[i], p_of[:n], settings
+            own, c_y = work.own[i], work.c_y[i]
+            target = Target(_unshrunk(own, c_y, work.b_y[i]), own, c_y)
+            sampled = Sampled(alpha[:n], s_of[:n], q_of[:n], c_of[:n])
+            work.u[i], work.totals[i] = take_step(
+                work.scale[i],
+                work.gram[i * size + i],
+                target,
+                sampled,
+                work.u[i],
+                p_of[:n],
+                settings,
             )
             n = 0
             for k in range(m):
@@ -269,54 +157,30 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
                     n += 1
 
     @inlined
-    def solve_scores(pairs, q, p, weight, u, batch, scores, settings, precision, objective):
-        """Make the step in scores: write p, totals and u; add to the objective and return it."""
+    def take_batch_step(work, q, p, settings, precision):
+        """Make the step in scores: write p, totals and u."""
         size, m = q.shape
-        place, own, totals = batch.place[:size], scores.own[:size], scores.totals[:size]
-        old_u, new_u = scores.old_u[:size], scores.new_u[:size]
-        alpha, c, c_y = batch.alpha[:m], batch.c[:m], batch.c_y[:size]
-        b, b_y = batch.b[:m], batch.b_y[:size]
-        for i in range(size):
-            old_u[i] = new_u[i] = u[pairs[i]]
-            if place[i] >= 0:
-                own[i], b_y[i] = q[i, place[i]], b[place[i]]
-        for i in range(size):
-            objective += weight[pairs[i]] * _batch_objective(
-                alpha, place[i], _unshrunk(own[i], c_y[i], b_y[i]), q[i], c, b, old_u[i]
-            )
-        if is_implicit:
-            gram = batch.gram[: size * size].reshape((size, size))
-            solver = scores.solver[: N_WORK * size * m].reshape((N_WORK, size, m))
-            solve_batch(
-                batch.scale[:size],
-                alpha,
-                gram,
-                place,
-                batch.group[:size],
-                q,
-                c,
-                own,
-                c_y,
-                new_u,
-                p,
-                totals,
-                solver,
-                precision,
-            )
-        else:
-            explicit_moves(batch, size, own, q, new_u, p, totals, settings)
-        for i in range(size):
-            u[pairs[i]] += new_u[i] - old_u[i]  # a pair may come twice
-            if is_implicit:
-                u[pairs[i]] = max(u[pairs[i]], 0.0)
-        return objective
+        if not is_implicit:
+            explicit_moves(work, q, p, size, settings)
+            return
+        step = ScoreStep(
+            work.scale[:size],
+            work.alpha[:m],
+            work.gram[: size * size].reshape((size, size)),
+            work.place[:size],
+            work.group[:size],
+            q,
+            work.c[:m],
+            work.own[:size],
+            work.c_y[:size],
+            work.u[:size],
+        )
+        solver = work.solver[: N_WORK * size * m].reshape((N_WORK, size, m))
+        solve_batch(step, p, work.totals[:size], solver, precision)
 
     @kernel
-    def run_batches(visits, batches, first, last, model, rates, draws, settings, work, thread):
+    def run_batches(visits, batches, first, last, model, rates, draws, settings, work):
         """Make the steps ``first`` to ``last`` of an epoch; return the sum of their objectives.
-
-        Each thread makes this call. Thread 0 gets the objectives, the others 0. Nothing here may
-        raise: the other threads would wait.
 
         Parameters
         ----------
@@ -335,59 +199,181 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
         settings : tuple of float
             Of the rule.
         work : BatchWork
-            Shared by all threads.
-        thread : Thread
-            This thread.
+            Overwritten.
         """
         precision = _SINGLE_PRECISION if model.V.itemsize == 4 else PRECISION
-        X, blocks, scores = visits.X, work.blocks, work.scores
-        width = blocks.shape[2]
-        mine = ThreadWork(
-            np.ones(width, model.V.dtype),
-            np.empty(width, model.V.dtype),
-            np.zeros((scores.own.shape[0], width), model.V.dtype),
-        )
         objective = 0.0
-        for step in range(first - 1, last):
-            batch, following = work.batches[step % 2], work.batches[(step + 1) % 2]
-            pairs, m = visits.order[:0], 0  # before the first step it is only prepared
-            if step >= first:
-                pairs = visits.order[batches.bounds[step] : batches.bounds[step + 1]]
-                m = batch.sizes[0]
+        for step in range(first, last):
+            pairs = visits.order[batches.bounds[step] : batches.bounds[step + 1]]
             size = pairs.shape[0]
-            q = scores.q[: size * m].reshape((size, m))
-            p = scores.p[: size * m].reshape((size, m))
+            m = _prepare(step, pairs, visits, batches, rates, draws, work)
+            n_touched = _number_rows(size, visits.X, rates.intercept, work)
+            q = work.q[: size * m].reshape((size, m))
+            p = work.p[: size * m].reshape((size, m))
             # 1. Scores of the batch, as the shrinkage of their class alone makes them.
-            _score_units(size, q, X, model, blocks, batch, scores.own, mine, thread)
-            if not wait_for_all(thread.barrier, thread.n_workers):
-                break
+            _score(q, n_touched, visits.X, model, work)
             # 2. The step in scores.
-            if thread.worker == 0 and size > 0:
-                objective = solve_scores(
-                    pairs,
-                    q,
-                    p,
-                    visits.weight,
-                    model.u,
-                    batch,
-                    scores,
-                    settings,
-                    precision,
-                    objective,
-                )
-            if thread.worker == thread.n_workers - 1 and step + 1 < last:
-                prepare_batch(step + 1, visits, batches, rates, draws, work.room, following)
-            if not wait_for_all(thread.barrier, thread.n_workers):
-                break
+            for i in range(size):
+                work.old_u[i] = work.u[i] = model.u[pairs[i]]
+                objective += visits.weight[pairs[i]] * _objective(i, q, work)
+            take_batch_step(work, q, p, settings, precision)
+            for i in range(size):
+                u = model.u[pairs[i]] + (work.u[i] - work.old_u[i])  # a pair may come twice
+                model.u[pairs[i]] = max(u, 0.0) if is_implicit else u
             # 3. The step in weights.
-            _move_units(
-                size, p, X, model, rates.intercept, blocks, batch, scores.totals, mine, thread
-            )
-            if not wait_for_all(thread.barrier, thread.n_workers):
-                break
+            _move(p, n_touched, visits.X, model, rates.intercept, work)
         return objective
 
     return run_batches
+
+
+@inlined
+def _prepare(step, pairs, visits, batches, rates, draws, work):
+    """Draw the classes of a step, and write pairs, rates and shrinkage; return their number."""
+    start, size = batches.bounds[step], pairs.shape[0]
+    now = rates.start / (1.0 + rates.slowing * start)
+    ridge = now * rates.ridge
+    m = draw_classes(draws.sampler, draws.key, step, draws.n_negatives, work.drawn, work.alpha)
+    for j in range(m):
+        work.c[j] = _shrinkage(work.drawn[j], size, batches, draws, ridge)
+    for i in range(size):
+        k = np.int64(visits.classes[pairs[i]])
+        work.y[i], work.rows[i] = k, visits.rows[pairs[i]]
+        work.scale[i] = now * visits.weight[pairs[i]] / size
+        work.c_y[i] = _shrinkage(k, size, batches, draws, ridge)
+        work.place[i], work.group[i] = -1, i
+        for j in range(m):
+            if work.drawn[j] == k:
+                work.place[i] = j
+        for j in range(i):
+            if work.y[j] == k:
+                work.group[i] = j
+                break
+    return m
+
+
+@inlined
+def _shrinkage(k, size, batches, draws, strength):
+    """Return by how much a step divides class k: the ridge comes as rarely as the class."""
+    if strength == 0.0:
+        return 1.0
+    chance = min(1.0, draws.n_negatives * class_share(draws.sampler, k))
+    return 1.0 + strength / _touch_probability(batches.n, batches.counts[k], size, chance)
+
+
+@inlined
+def _touch_probability(n, n_class, size, chance):
+    """Return the probability that a batch samples a class or holds one of its pairs.
+
+    n pairs, n_class of them of the class, `size` in the batch; `chance` of sampling the class.
+    """
+    if n - n_class < size:
+        return 1.0
+    log_absent = (
+        math.lgamma(n - n_class + 1.0)
+        - math.lgamma(n - n_class - size + 1.0)
+        - math.lgamma(n + 1.0)
+        + math.lgamma(n - size + 1.0)
+    )
+    return 1.0 - math.exp(log_absent) * (1.0 - chance)
+
+
+@inlined
+def _number_rows(size, X, constant, work):
+    """Copy the rows of a batch with features numbered from 0, and write their Gram matrix.
+
+    Returns the number of features; `constant` is added to all inner products.
+    """
+    indptr, indices, data = X
+    end = np.uint64(0)
+    for r in range(size):
+        i = np.uint64(work.rows[r])
+        for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+            work.indices[end], work.data[end] = indices[t], data[t]
+            end += _ONE
+        work.indptr[r + 1] = end
+    local = work.indices[:end]
+    n_touched = number_features(local, work.marks, work.position, work.touched, local)
+    line = work.line
+    for i in range(size):
+        own = range(np.uint64(work.indptr[i]), np.uint64(work.indptr[i + 1]))
+        for t in own:
+            line[np.uint32(local[t])] = work.data[t]
+        for j in range(i + 1):
+            product = line.dtype.type(0.0)
+            for t in range(np.uint64(work.indptr[j]), np.uint64(work.indptr[j + 1])):
+                product += work.data[t] * line[np.uint32(local[t])]
+            work.gram[i * size + j] = work.gram[j * size + i] = product + constant
+        for t in own:
+            line[np.uint32(local[t])] = 0.0
+    return n_touched
+
+
+@inlined
+def _score(q, n_touched, X, model, work):
+    """Write the weights of the drawn classes, and what shrinkage makes of the scores."""
+    size, m = q.shape
+    block, products = work.block, work.products
+    gather_block(model.V, work.drawn[:m], work.touched, n_touched, block)
+    for j in range(m):
+        work.b[j] = model.intercept[work.drawn[j]]
+    for i in range(size):
+        for j in range(np.uint64(m)):
+            products[j] = 0.0
+        for t in range(np.uint64(work.indptr[i]), np.uint64(work.indptr[i + 1])):
+            value, weights = work.data[t], block[np.uint32(work.indices[t])]
+            for j in range(np.uint64(m)):
+                products[j] += value * weights[j]
+        for j in range(m):
+            q[i, j] = products[j] * model.scale[work.drawn[j]] / work.c[j] + work.b[j]
+        place, k = work.place[i], work.y[i]
+        if place >= 0:
+            work.own[i], work.b_y[i] = q[i, place], work.b[place]
+        else:
+            linear = row_dot(X, np.uint64(work.rows[i]), model.V[k]) * model.scale[k]
+            work.b_y[i] = model.intercept[k]
+            work.own[i] = linear / work.c_y[i] + work.b_y[i]
+
+
+@inlined
+def _move(p, n_touched, X, model, intercept_rate, work):
+    """Move and shrink the drawn classes, and then the targets that were not drawn."""
+    size, m = p.shape
+    V, scale, block, moves = model.V, model.scale, work.block, work.products
+    for i in range(size):
+        for j in range(m):
+            move = work.totals[i] if work.place[i] == j else -p[i, j]
+            model.intercept[work.drawn[j]] += intercept_rate * move / work.c[j]
+            moves[j] = move / scale[work.drawn[j]]
+        for t in range(np.uint64(work.indptr[i]), np.uint64(work.indptr[i + 1])):
+            value, weights = work.data[t], block[np.uint32(work.indices[t])]
+            for j in range(np.uint64(m)):
+                weights[j] += value * moves[j]
+    _scatter_block(block, work.drawn[:m], work.touched, n_touched, V)
+    for j in range(m):
+        scale[work.drawn[j]] /= work.c[j]
+        apply_scale(V, scale, work.drawn[j])
+    for i in range(size):
+        if work.place[i] < 0:
+            k, total = work.y[i], work.totals[i]
+            add_row(X, np.uint64(work.rows[i]), V.dtype.type(total / scale[k]), V[k])
+            model.intercept[k] += intercept_rate * total / work.c_y[i]
+    for i in range(size):
+        if work.place[i] < 0 and work.group[i] == i:
+            scale[work.y[i]] /= work.c_y[i]
+            apply_scale(V, scale, work.y[i])
+
+
+@inlined
+def _scatter_block(block, classes, touched, n_touched, V):
+    """Write ``V[classes[c], touched[f]] = block[f, c]``."""
+    m = classes.shape[0]
+    for first in range(0, m, STREAMS):
+        last = min(first + STREAMS, m)
+        for f in range(np.uint64(n_touched)):
+            j = np.uint32(touched[f])
+            for c in range(np.uint64(first), np.uint64(last)):
+                V[np.uint64(classes[c]), j] = block[f, c]
 
 
 @inlined
@@ -397,11 +383,13 @@ def _unshrunk(q, c, b):
 
 
 @inlined
-def _batch_objective(alpha, place, s_y, q, c, b, u):
-    """Return ``sampled_objective`` of the classes of a batch, without the target itself."""
+def _objective(i, q, work):
+    """Return ``sampled_objective`` of pair i and the classes of the batch."""
+    u = work.old_u[i]
+    s_y = _unshrunk(work.own[i], work.c_y[i], work.b_y[i])
     total = u + math.exp(-u) - 1.0
-    for k in range(q.shape[0]):
-        if k != place:
-            s = _unshrunk(q[k], c[k], b[k])
-            total += alpha[k] * vector_exp(min(s - s_y - u, 700.0))
+    for k in range(q.shape[1]):
+        if k != work.place[i]:
+            s = _unshrunk(q[i, k], work.c[k], work.b[k])
+            total += work.alpha[k] * vector_exp(min(s - s_y - u, 700.0))
     return total

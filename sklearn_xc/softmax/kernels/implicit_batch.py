@@ -24,6 +24,7 @@ References
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,6 +49,43 @@ _MAX_PRODUCTS = 200
 _MAX_HALVINGS = 40
 _MAX_ROUNDS = 200
 _SUFFICIENT_DECREASE = 1e-4
+
+
+class ScoreStep(NamedTuple):
+    """The step of a mini-batch, in scores.
+
+    Attributes
+    ----------
+    scale : ndarray of float64 of shape (n,)
+        A of each instance.
+    alpha : ndarray of float64 of shape (m,)
+        The inverse probability of each class being sampled.
+    gram : ndarray of float64 of shape (n, n)
+        Inner products of the instances, and the rate of intercepts.
+    place : ndarray of int64 of shape (n,)
+        Where each instance's target is among the sampled classes, or -1.
+    group : ndarray of int64 of shape (n,)
+        Equal for instances of the same target.
+    q : ndarray of float64 of shape (n, m)
+        ``x_i.w~_k / c_k + b~_k``.
+    c : ndarray of float64 of shape (m,)
+        Shrinkage of the sampled classes.
+    own, c_y : ndarray of float64 of shape (n,)
+        Score ``x_i.w~_yi / c_yi + b~_yi`` of the target and its shrinkage.
+    u : ndarray of float64 of shape (n,)
+        u~.
+    """
+
+    scale: np.ndarray
+    alpha: np.ndarray
+    gram: np.ndarray
+    place: np.ndarray
+    group: np.ndarray
+    q: np.ndarray
+    c: np.ndarray
+    own: np.ndarray
+    c_y: np.ndarray
+    u: np.ndarray
 
 
 @inlined
@@ -90,12 +128,13 @@ def multiply_gram(gram, moves, shift):
 
 
 @inlined
-def couple(gram, place, group, over_c, c_y, totals, moves, shift, own_shift):
+def couple(step, over_c, totals, moves, shift, own_shift):
     """Write how far all scores move: ``shift`` (n, m), and ``own_shift`` (n,) of the targets.
 
     ``moves`` (n, m) is -p, and is overwritten with L.
     """
     n, m = moves.shape
+    gram, place, group = step.gram, step.place, step.group
     for i in range(n):
         if place[i] >= 0:
             moves[i, place[i]] = totals[i]
@@ -109,33 +148,17 @@ def couple(gram, place, group, over_c, c_y, totals, moves, shift, own_shift):
             outside, row = 0.0, gram[i]
             for j in range(n):
                 outside += row[j] * totals[j] if group[j] == group[i] else 0.0
-            own_shift[i] = outside / c_y[i]
+            own_shift[i] = outside / step.c_y[i]
 
 
 @inlined
-def solve_batch(scale, alpha, gram, place, group, q, c, own, c_y, u, p, totals, work, precision):
+def solve_batch(step, p, totals, work, precision):
     """Solve the update; return the largest violation of a condition, as a share of its terms.
 
     Parameters
     ----------
-    scale : ndarray of float64 of shape (n,)
-        A of each instance.
-    alpha : ndarray of float64 of shape (m,)
-        The inverse probability of each class being sampled.
-    gram : ndarray of float64 of shape (n, n)
-        Inner products of the instances, and the rate of intercepts.
-    place : ndarray of int64 of shape (n,)
-        Where each instance's target is among the sampled classes, or -1.
-    group : ndarray of int64 of shape (n,)
-        Equal for instances of the same target.
-    q : ndarray of float64 of shape (n, m)
-        ``x_i.w~_k / c_k + b~_k``.
-    c : ndarray of float64 of shape (m,)
-        Shrinkage of the sampled classes.
-    own, c_y : ndarray of float64 of shape (n,)
-        Score ``x_i.w~_yi / c_yi + b~_yi`` of the target and its shrinkage.
-    u : ndarray of float64 of shape (n,)
-        u~; overwritten with the new u.
+    step : ScoreStep
+        Its u is overwritten with the new one.
     p : ndarray of float64 of shape (n, m)
         Overwritten; 0 where a class is the instance's own.
     totals : ndarray of float64 of shape (n,)
@@ -145,97 +168,99 @@ def solve_batch(scale, alpha, gram, place, group, q, c, own, c_y, u, p, totals, 
     precision : float
         Newton's method stops when every condition holds to this share of its terms.
     """
-    n, m = q.shape
-    log_p, residual, old, step, moves, shift = work[0], work[1], work[2], work[3], work[4], work[5]
-    over_c, log_alpha = scratch(m, np.float64), scratch(m, np.float64)
-    largest, own_shift = scratch(m, np.float64), scratch(n, np.float64)
-    new_u, curvature = scratch(n, np.float64), scratch(n, np.float64)
-    log_scale = scratch(n, np.float64)
+    n, m = p.shape
+    log_p, old, direction = work[0], work[2], work[3]
+    per_class, per_row = scratch(3 * m, np.float64), scratch(4 * n, np.float64)
+    over_c, log_alpha, largest = per_class[:m], per_class[m : 2 * m], per_class[2 * m :]
+    own_shift, new_u = per_row[:n], per_row[n : 2 * n]
+    curvature, log_scale = per_row[2 * n : 3 * n], per_row[3 * n :]
     for k in range(m):
-        over_c[k] = 1.0 / c[k]
-        log_alpha[k] = math.log(alpha[k])
+        over_c[k] = 1.0 / step.c[k]
+        log_alpha[k] = math.log(step.alpha[k])
     for i in range(n):
-        log_scale[i], new_u[i] = math.log(scale[i]), u[i]
-    _start(scale, log_scale, log_alpha, gram, place, q, c, own, c_y, u, new_u, p, log_p, largest)
+        log_scale[i], new_u[i] = math.log(step.scale[i]), step.u[i]
+    _start(step, log_scale, log_alpha, new_u, p, log_p, largest)
     size, slope, best, rounding, worst = 0.0, 0.0, np.inf, 0.0, np.inf
     n_halvings = 0
     for _ in range(_MAX_STEPS):
         # 1. The conditions, and the dual objective, which tells whether the last step was too long.
-        for i in range(n):
-            total = 0.0
-            for k in range(m):
-                moves[i, k] = -p[i, k]
-                total += p[i, k]
-            totals[i] = total
-        couple(gram, place, group, over_c, c_y, totals, moves, shift, own_shift)
-        _find_normalisers(scale, u, totals, new_u)
-        value, slack, all_violations = 0.0, 0.0, 0.0
-        for i in range(n):
-            v = new_u[i]
-            value += totals[i] * (v + own[i] + 0.5 * own_shift[i])
-            e = vector_exp(-v)
-            curvature[i] = 1.0 / (1.0 + scale[i] * e)
-            value -= scale[i] * (v + e) + 0.5 * (v - u[i]) * (v - u[i])
-            slack += totals[i] * (v + abs(own[i] + own_shift[i])) + scale[i] * (v + 1.0)
-        for k in range(m):
-            largest[k] = 0.0
-        for i in range(n):
-            factor, target = log_scale[i], own[i] + own_shift[i] + new_u[i]
-            for k in range(m):
-                residual[i, k] = (log_p[i, k] - (factor + log_alpha[k])) - (
-                    q[i, k] + shift[i, k] - target
-                )
-            if place[i] >= 0:
-                residual[i, place[i]] = 0.0
-            others = 1.0 + abs(own[i]) + abs(own_shift[i]) + new_u[i]
-            for k in range(m):
-                log_factor = factor + log_alpha[k]
-                terms = (
-                    others + abs(log_p[i, k]) + abs(log_factor) + abs(q[i, k]) + abs(shift[i, k])
-                )
-                violation = abs(residual[i, k]) / terms
-                all_violations += violation
-                largest[k] = max(largest[k], violation)
-                value += p[i, k] * (log_p[i, k] - log_factor - 1.0 - q[i, k] - 0.5 * shift[i, k])
-                slack += p[i, k] * terms
-        worst = 0.0
-        for k in range(m):
-            worst = max(worst, largest[k])
-        if not all_violations < np.inf:  # nor NaN
-            worst = np.inf
+        mass = _move_scores(step, over_c, p, totals, work, own_shift, new_u, curvature)
+        value, slack, worst = _check_conditions(
+            step, log_scale, log_alpha, own_shift, new_u, p, totals, work, largest
+        )
         is_short = value <= best + _SUFFICIENT_DECREASE * size * slope + rounding
         if is_short or n_halvings == _MAX_HALVINGS:
             if worst <= precision:
                 break
             # 2. The next direction.
-            best, rounding = value, 1e-12 * slack
-            size, n_halvings = 1.0, 0
-            mass = 0.0
+            best, rounding, size, n_halvings = value, 1e-12 * slack, 1.0, 0
             for i in range(n):
-                mass += totals[i]
                 for k in range(m):
                     old[i, k] = log_p[i, k]
-            slope = _find_direction(
-                gram,
-                place,
-                group,
-                over_c,
-                c_y,
-                p,
-                curvature,
-                work,
-                totals,
-                own_shift,
-                0.1 * precision * precision * mass,
-            )
+            floor = 0.1 * precision * precision * mass
+            slope = _find_direction(step, over_c, p, curvature, work, totals, own_shift, floor)
         else:
             size *= 0.5
             n_halvings += 1
         # 3. The step.
-        _move_logs(gram, c, c_y, curvature, old, step, size, place, log_p, p)
+        _move_logs(step, curvature, old, direction, size, log_p, p)
     for i in range(n):
-        u[i] = new_u[i]
+        step.u[i] = new_u[i]
     return worst
+
+
+@inlined
+def _move_scores(step, over_c, p, totals, work, own_shift, new_u, curvature):
+    """Write totals, u and how far scores move for the current p; return the sum of all p."""
+    n, m = p.shape
+    moves, shift, mass = work[4], work[5], 0.0
+    for i in range(n):
+        total = 0.0
+        for k in range(m):
+            moves[i, k] = -p[i, k]
+            total += p[i, k]
+        totals[i] = total
+        mass += total
+    couple(step, over_c, totals, moves, shift, own_shift)
+    _find_normalisers(step.scale, step.u, totals, new_u)
+    for i in range(n):
+        curvature[i] = 1.0 / (1.0 + step.scale[i] * vector_exp(-new_u[i]))
+    return mass
+
+
+@inlined
+def _check_conditions(step, log_scale, log_alpha, own_shift, new_u, p, totals, work, largest):
+    """Write the residuals; return the dual objective, its terms, and the largest violation."""
+    n, m = p.shape
+    log_p, residual, shift = work[0], work[1], work[5]
+    value, slack, all_violations = 0.0, 0.0, 0.0
+    for k in range(m):
+        largest[k] = 0.0
+    for i in range(n):
+        v, own, place, scale = new_u[i], step.own[i], step.place[i], step.scale[i]
+        value += totals[i] * (v + own + 0.5 * own_shift[i])
+        value -= scale * (v + vector_exp(-v)) + 0.5 * (v - step.u[i]) * (v - step.u[i])
+        slack += totals[i] * (v + abs(own + own_shift[i])) + scale * (v + 1.0)
+        factor, target = log_scale[i], own + own_shift[i] + v
+        for k in range(m):
+            residual[i, k] = (log_p[i, k] - (factor + log_alpha[k])) - (
+                step.q[i, k] + shift[i, k] - target
+            )
+        if place >= 0:
+            residual[i, place] = 0.0
+        others = 1.0 + abs(own) + abs(own_shift[i]) + v
+        for k in range(m):
+            log_factor, score = factor + log_alpha[k], step.q[i, k]
+            terms = others + abs(log_p[i, k]) + abs(log_factor) + abs(score) + abs(shift[i, k])
+            violation = abs(residual[i, k]) / terms
+            all_violations += violation
+            largest[k] = max(largest[k], violation)
+            value += p[i, k] * (log_p[i, k] - log_factor - 1.0 - score - 0.5 * shift[i, k])
+            slack += p[i, k] * terms
+    worst = 0.0
+    for k in range(m):
+        worst = max(worst, largest[k])
+    return value, slack, worst if all_violations < np.inf else np.inf  # not for NaN either
 
 
 @inlined
@@ -259,12 +284,16 @@ def _find_normalisers(scale, u, totals, new_u):
 
 
 @inlined
-def _start(scale, log_scale, log_alpha, gram, place, q, c, own, c_y, u, new_u, p, log_p, z):
+def _start(step, log_scale, log_alpha, new_u, p, log_p, z):
     """Solve each instance as if it were alone, roughly: see ``implicit_step``.
 
     Where even an explicit step would be short, that step is near enough.
     """
-    n, m = q.shape
+    n, m = p.shape
+    scale, gram, place, q, c, own, c_y, u = (
+        *(step.scale, step.gram, step.place, step.q),
+        *(step.c, step.own, step.c_y, step.u),
+    )
     for i in range(n):
         factor = log_scale[i] - own[i] - u[i]
         for k in range(m):
@@ -305,7 +334,7 @@ def _start(scale, log_scale, log_alpha, gram, place, q, c, own, c_y, u, new_u, p
 
 
 @inlined
-def _move_logs(gram, c, c_y, curvature, old, step, size, place, log_p, p):
+def _move_logs(step, curvature, old, direction, size, log_p, p):
     """Move log(p) along a step.
 
     Far upwards, the step holds for ``log(p) + h p``, h the diagonal of the system: a p that is
@@ -316,14 +345,14 @@ def _move_logs(gram, c, c_y, curvature, old, step, size, place, log_p, p):
     for i in range(n):
         n_far = 0.0
         for k in range(m):
-            change = size * step[i, k]
+            change = size * direction[i, k]
             up = max(change, 0.0)
             n_far += 1.0 if change >= 1.0 else 0.0
             log_p[i, k] = old[i, k] + min(change, 0.0) + up * (6.0 + up) / (6.0 + 4.0 * up)
         if n_far > 0.0:
             for k in range(m):
-                change = size * step[i, k]
-                h = gram[i, i] * (1.0 / c[k] + 1.0 / c_y[i]) + curvature[i]
+                change = size * direction[i, k]
+                h = step.gram[i, i] * (1.0 / step.c[k] + 1.0 / step.c_y[i]) + curvature[i]
                 log_h = vector_log(h)
                 right = old[i, k] + change + h * vector_exp(old[i, k]) * (1.0 + change)
                 z = min(right + log_h, _LARGEST)
@@ -331,12 +360,12 @@ def _move_logs(gram, c, c_y, curvature, old, step, size, place, log_p, p):
                 log_p[i, k] = far if change >= 1.0 else log_p[i, k]
         for k in range(m):
             p[i, k] = vector_exp(log_p[i, k])
-        if place[i] >= 0:
-            log_p[i, place[i]], p[i, place[i]] = 0.0, 0.0
+        if step.place[i] >= 0:
+            log_p[i, step.place[i]], p[i, step.place[i]] = 0.0, 0.0
 
 
 @inlined
-def _find_direction(gram, place, group, over_c, c_y, p, curvature, work, totals, own_shift, floor):
+def _find_direction(step, over_c, p, curvature, work, totals, own_shift, floor):
     """Write Newton's step of log(p) to ``work[3]``; return the slope of the objective along it.
 
     The system is symmetric in ``y = step * sqrt(p)``: ``(1 + sqrt(p) Q sqrt(p)) y = -sqrt(p) r``.
@@ -344,23 +373,10 @@ def _find_direction(gram, place, group, over_c, c_y, p, curvature, work, totals,
     is a small share of the first or `floor`.
     """
     n, m = p.shape
-    residual, step, moves, shift = work[1], work[3], work[4], work[5]
+    found, moves, shift = work[3], work[4], work[5]
     root, direction, rest, inverse, along = work[6], work[7], work[8], work[9], work[10]
     gain, common = scratch(n, np.float64), scratch(n, np.float64)
-    for i in range(n):
-        norm, share = gram[i, i], 0.0
-        for k in range(m):
-            root[i, k] = np.sqrt(p[i, k])
-            inverse[i, k] = 1.0 / (1.0 + p[i, k] * (norm * over_c[k]))
-            share += p[i, k] * inverse[i, k]
-        for k in range(m):
-            rest[i, k] = -root[i, k] * residual[i, k]
-        for k in range(m):
-            step[i, k] = 0.0
-            along[i, k] = 0.0
-            direction[i, k] = 0.0
-        both = norm / c_y[i] + curvature[i]
-        gain[i], common[i] = both / (1.0 + both * share), 0.0
+    _precondition(step, over_c, p, curvature, work, gain, common)
     square, previous, goal, speed = 0.0, 1.0, 0.0, 0.0
     for product in range(_MAX_PRODUCTS + 1):
         # 1. The rest, less what the last product explains, and the next direction.
@@ -390,11 +406,10 @@ def _find_direction(gram, place, group, over_c, c_y, p, curvature, work, totals,
                 total -= moves[i, k]
             totals[i] = total
         # 2. The product, and how far to go.
-        couple(gram, place, group, over_c, c_y, totals, moves, shift, own_shift)
+        couple(step, over_c, totals, moves, shift, own_shift)
         length = 0.0
         for i in range(n):
-            both = own_shift[i] + curvature[i] * totals[i]
-            common[i] = both
+            both = common[i] = own_shift[i] + curvature[i] * totals[i]
             for k in range(m):
                 d = direction[i, k]
                 length += d * (d + root[i, k] * (both - shift[i, k]))
@@ -402,17 +417,45 @@ def _find_direction(gram, place, group, over_c, c_y, p, curvature, work, totals,
         for i in range(n):
             both = common[i]
             for k in range(m):
-                step[i, k] += speed * direction[i, k]
-            for k in range(m):
+                found[i, k] += speed * direction[i, k]
                 along[i, k] += speed * (both - shift[i, k])
-    # Where p is small, y says little of the step: the conditions themselves do.
+    return _step_of_logs(step.place, p, work)
+
+
+@inlined
+def _precondition(step, over_c, p, curvature, work, gain, common):
+    """Set the variables of conjugate gradients: each instance's own problem, as if alone."""
+    residual, found, root, direction = work[1], work[3], work[6], work[7]
+    rest, inverse, along = work[8], work[9], work[10]
+    n, m = p.shape
+    for i in range(n):
+        norm, share = step.gram[i, i], 0.0
+        for k in range(m):
+            root[i, k] = np.sqrt(p[i, k])
+            inverse[i, k] = 1.0 / (1.0 + p[i, k] * (norm * over_c[k]))
+            share += p[i, k] * inverse[i, k]
+        for k in range(m):
+            rest[i, k] = -root[i, k] * residual[i, k]
+            found[i, k] = along[i, k] = direction[i, k] = 0.0
+        both = norm / step.c_y[i] + curvature[i]
+        gain[i], common[i] = both / (1.0 + both * share), 0.0
+
+
+@inlined
+def _step_of_logs(place, p, work):
+    """Turn y into the step of log(p), and return the slope of the objective along it.
+
+    Where p is small, y says little of the step: the conditions themselves do.
+    """
+    residual, found, root, along = work[1], work[3], work[6], work[10]
+    n, m = p.shape
     slope = 0.0
     for i in range(n):
         for k in range(m):
-            slope += step[i, k] * root[i, k] * residual[i, k]
+            slope += found[i, k] * root[i, k] * residual[i, k]
         for k in range(m):
-            by_root = step[i, k] / max(root[i, k], 1e-160)
-            step[i, k] = by_root if p[i, k] > _LITTLE else -residual[i, k] - along[i, k]
+            by_root = found[i, k] / max(root[i, k], 1e-160)
+            found[i, k] = by_root if p[i, k] > _LITTLE else -residual[i, k] - along[i, k]
         if place[i] >= 0:
-            step[i, place[i]] = 0.0
+            found[i, place[i]] = 0.0
     return slope

@@ -109,19 +109,3 @@ class Draws(NamedTuple):
     sampler: ClassSampler
     n_negatives: int
     key: np.uint64
-
-
-class Thread(NamedTuple):
-    """One of the threads of a pass.
-
-    Attributes
-    ----------
-    barrier : ndarray of int64
-        Shared by the threads, which wait for each other at it.
-    worker, n_workers : int
-        Number of this thread, and of threads.
-    """
-
-    barrier: np.ndarray
-    worker: int
-    n_workers: int

@@ -8,7 +8,7 @@ import pytest
 
 from sklearn_xc._compile.jit import kernel
 from sklearn_xc.softmax.kernels import implicit_batch
-from sklearn_xc.softmax.kernels.implicit_batch import N_WORK, PRECISION, solve_batch
+from sklearn_xc.softmax.kernels.implicit_batch import N_WORK, PRECISION, ScoreStep, solve_batch
 from sklearn_xc.softmax.kernels.implicit_step import solve_step
 
 compiled_batch, compiled_step = kernel(solve_batch), kernel(solve_step)
@@ -42,13 +42,13 @@ class Batch(NamedTuple):
         return self.drawn[None] != self.y[:, None]
 
 
-def kernel_arguments(batch):
-    """Return the arguments of the kernel up to the new u."""
+def step_of(batch):
+    """Return the step of a batch, in scores."""
     c, scores = 1 + batch.ridge, batch.X @ batch.W.T
     group = np.array([batch.y.tolist().index(k) for k in batch.y])
     own = scores[np.arange(len(batch.y)), batch.y] / c[batch.y] + batch.b[batch.y]
     others = np.ascontiguousarray(scores[:, batch.drawn] / c[batch.drawn] + batch.b[batch.drawn])
-    return (
+    return ScoreStep(
         batch.A,
         batch.alpha,
         batch.X @ batch.X.T,
@@ -64,10 +64,10 @@ def kernel_arguments(batch):
 
 def solve(batch, function=compiled_batch):
     """Return the new u, p and the weights it moves W to, from the kernel."""
-    arguments = kernel_arguments(batch)
-    n, m = arguments[5].shape
+    step = step_of(batch)
+    n, m = step.q.shape
     p, totals = np.full((n, m), np.nan), np.full(n, np.nan)
-    worst = function(*arguments, p, totals, np.empty((N_WORK, n, m)), PRECISION)
+    worst = function(step, p, totals, np.empty((N_WORK, n, m)), PRECISION)
     assert worst <= 1e-11
     np.testing.assert_allclose(totals, p.sum(axis=1), rtol=1e-13)
     assert (p[~batch.sampled] == 0).all()
@@ -77,7 +77,7 @@ def solve(batch, function=compiled_batch):
         W[batch.y[i]] += totals[i] * batch.X[i]
     named = np.union1d(batch.drawn, batch.y)
     W[named] /= (1 + batch.ridge)[named, None]
-    return arguments[-1], p, W
+    return step.u, p, W
 
 
 def objective(at, batch):
@@ -234,7 +234,7 @@ def test_one_instance_is_a_single_step(m, with_ridge, spread):
             continue
         batch.alpha[:] *= 10.0 ** np.arange(m) if seed % 3 == 0 else 1.0
         u, p, _ = solve(batch)
-        A, alpha, gram, _, _, q, c, own, c_y, old_u = kernel_arguments(batch)
+        A, alpha, gram, _, _, q, c, own, c_y, old_u = step_of(batch)
         expected = np.full(m, np.nan)
         new_u, _ = compiled_step(
             A[0], alpha, gram[0, 0], own[0], c_y[0], q[0], c, old_u[0], expected
@@ -261,17 +261,9 @@ def test_the_order_of_instances_and_classes_makes_no_difference():
     np.testing.assert_allclose(other_W, W, rtol=1e-8, atol=1e-9)
 
 
-@kernel
-def solve_to(scale, alpha, gram, place, group, q, c, own, c_y, u, p, totals, precision):
-    work = np.empty((N_WORK, q.shape[0], q.shape[1]))
-    return solve_batch(
-        scale, alpha, gram, place, group, q, c, own, c_y, u, p, totals, work, precision
-    )
-
-
 def largest_violation(mp, batch, u, p):
     """Return how far the conditions, with all vectors in mpmath, are from 0, over their terms."""
-    A, alpha, gram, place, group, q, c, own, c_y, old_u = kernel_arguments(batch)
+    A, alpha, gram, place, group, q, c, own, c_y, old_u = step_of(batch)
     n, m = q.shape
     exact = [[mp.mpf(value) for value in row] for row in p]
     P = [mp.fsum(row) for row in exact]
@@ -331,9 +323,9 @@ def test_steps_that_are_too_long_are_halved(monkeypatch):
     sizes = []
     move_logs = implicit_batch._move_logs
 
-    def record(gram, c, c_y, curvature, old, step, size, place, log_p, p):
+    def record(step, curvature, old, direction, size, log_p, p):
         sizes.append(size)
-        move_logs(gram, c, c_y, curvature, old, step, size, place, log_p, p)
+        move_logs(step, curvature, old, direction, size, log_p, p)
 
     monkeypatch.setattr(implicit_batch, "_move_logs", record)
     u, p, _ = solve(batch, solve_batch)

@@ -18,13 +18,10 @@ from sklearn_xc._compile.arithmetic.sampling import (
 )
 from sklearn_xc._compile.jit import kernel
 from sklearn_xc._input.data import read_only
-from sklearn_xc._parallel.team import Team
 from sklearn_xc._weights.kernels import class_scores
-from sklearn_xc.softmax.kernels import batch as softmax_batch
-from sklearn_xc.softmax.kernels import batch_rows
 from sklearn_xc.softmax.kernels.batch import BatchWork, softmax_batch_kernels
-from sklearn_xc.softmax.kernels.implicit_batch import N_WORK, PRECISION, solve_batch
-from sklearn_xc.softmax.kernels.passes import Batches, Draws, Model, Rates, Thread, Visits
+from sklearn_xc.softmax.kernels.implicit_batch import N_WORK, PRECISION, ScoreStep, solve_batch
+from sklearn_xc.softmax.kernels.passes import Batches, Draws, Model, Rates, Visits
 from sklearn_xc.softmax.kernels.rules import RULES
 
 compiled_batch = kernel(solve_batch)
@@ -83,7 +80,7 @@ def kernels(method):
     return softmax_batch_kernels(rule.step, rule.is_implicit)
 
 
-def run(data, method, bounds, first, last, *, rate, slowing, ridge, m, function=None, n_workers=1):
+def run(data, method, bounds, first, last, *, rate, slowing, ridge, m, function=None):
     """Return the sum of the objectives and, after the steps, all that moves."""
     model = Model(*(x.copy() for x in (data.V, data.scale, data.intercept, data.u)))
     function = kernels(method) if function is None else function
@@ -93,53 +90,15 @@ def run(data, method, bounds, first, last, *, rate, slowing, ridge, m, function=
     batches = Batches(read_only(np.array(bounds)), read_only(data.counts), data.n)
     rates, draws = Rates(rate, slowing, ridge, INTERCEPT_RATE), Draws(data.sampler, m, KEY)
     work = BatchWork.for_pass(visits, batches, m, data.V)
-    with Team(n_workers) as team:
-        objective, *others = team.run(
-            lambda worker: function(
-                visits,
-                batches,
-                first,
-                last,
-                model,
-                rates,
-                draws,
-                (),
-                work,
-                Thread(team.barrier, worker, n_workers),
-            )
-        )
-    assert others == [0.0] * (n_workers - 1)
+    objective = function(visits, batches, first, last, model, rates, draws, (), work)
     return objective, model.V, model.scale, model.u, model.intercept
 
 
-# The intrinsics of the kernels, for loops that run in Python.
-
-
-def prefetch_row(X, i):
-    pass
+# An intrinsic of the kernels, for loops that run in Python.
 
 
 def lowest_bit(word):
     return np.uint64((int(word) & -int(word)).bit_length() - 1)
-
-
-def write_row_products(indices, values, start, stop, block, factors, out, at):
-    row = slice(int(start), int(stop))
-    out[int(at) : int(at) + len(factors)] = values[row] @ block[indices[row]] * factors
-
-
-def add_column_products(columns, rows, values, stop, moves, block):
-    for t in range(int(stop)):
-        block[columns[t]] += values[t] * moves[rows[t]]
-
-
-PYTHON = [
-    (batch_rows, prefetch_row),
-    (class_scores, lowest_bit),
-    (batch_rows, write_row_products),
-    (softmax_batch, write_row_products),
-    (softmax_batch, add_column_products),
-]
 
 
 def slow_shrinkage(data, size, m, now, ridge):
@@ -163,22 +122,8 @@ def slow_implicit_moves(A, alpha, X, y, drawn, s, own, c, intercept, u):
     b, b_y = intercept[drawn], intercept[y]
     q, q_y = (s - b) / c[drawn] + b, (own - b_y) / c[y] + b_y
     gram = X @ X.T + INTERCEPT_RATE
-    compiled_batch(
-        A,
-        alpha,
-        gram,
-        place,
-        group,
-        q,
-        c[drawn],
-        q_y,
-        c[y],
-        u,
-        p,
-        totals,
-        np.empty((N_WORK, *s.shape)),
-        PRECISION,
-    )
+    step = ScoreStep(A, alpha, gram, place, group, q, c[drawn], q_y, c[y], u)
+    compiled_batch(step, p, totals, np.empty((N_WORK, *s.shape)), PRECISION)
     return u, p
 
 
@@ -235,7 +180,7 @@ each_method = pytest.mark.parametrize("method", ["implicit", "is"])
 
 
 @each_method
-@pytest.mark.parametrize(("n_classes", "m"), [(2, 1), (2, 2), (3, 1), (3, 3), (12, 9), (20, 1)])
+@pytest.mark.parametrize(("n_classes", "m"), [(2, 1), (2, 2), (3, 3), (12, 9), (20, 1)])
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 @pytest.mark.parametrize("size", [2, 5, 12])
 def test_one_step_equals_numpy(method, n_classes, m, ridge, size):
@@ -284,8 +229,7 @@ def test_the_mean_step_follows_the_gradient(monkeypatch, method, shares):
     data.counts = np.bincount(data.classes, minlength=n_classes)
     forced = []
     monkeypatch.setattr(negatives, "random_unit", lambda key, step: forced[-1])
-    for module, function in PYTHON:
-        monkeypatch.setattr(module, function.__name__, function)
+    monkeypatch.setattr(class_scores, "lowest_bit", lowest_bit)
     W = data.V * data.scale[:, None]
     batches = list(itertools.combinations(range(data.n), size))
     ends = np.unique(np.concatenate([[0, 1], (data.sampler.start * m) % 1.0]))
@@ -339,19 +283,3 @@ def test_the_mean_step_follows_the_gradient(monkeypatch, method, shares):
     np.testing.assert_allclose(-by_b, gradient, rtol=1e-5, atol=1e-5)
     expected = data.weight * (1 - np.exp(-data.u) - totals) if method == "implicit" else 0 * by_u
     np.testing.assert_allclose(-by_u, expected, rtol=1e-5, atol=1e-5)
-
-
-@each_method
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n_classes", "m"), [(6, 3), (150, 100)])
-def test_any_number_of_threads_takes_the_same_steps(method, dtype, n_classes, m):
-    """One block of classes and several, the last of them narrower."""
-    bounds, settings = [0, 1, 5, 9, 12], {"rate": 3.0, "slowing": 0.2, "ridge": 0.1, "m": m}
-    data = make_data(n_classes, dtype)
-    if dtype == np.float64:
-        assert_equals_twin(data, method, bounds, **settings)
-    alone = run(data, method, bounds, 0, 4, **settings)
-    for n_workers in (2, 3, 8):
-        together = run(data, method, bounds, 0, 4, n_workers=n_workers, **settings)
-        for one, other in zip(together, alone, strict=True):
-            np.testing.assert_array_equal(one, other)
