@@ -9,53 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_xc.decomposition.gradients.protocol import LabelGradient
-from sklearn_xc.decomposition.skip_gram.kernels.collapsed_softmax import (
-    gradient_of_all,
-    gradient_of_found,
-)
+from sklearn_xc.decomposition.skip_gram.kernels.collapsed_softmax import gradient_of_found
 from sklearn_xc.search.protocol import Candidates
 
 #: Largest variance of scores in the reference.
 _MOST_VARIANCE = 1.0
-
-
-class Others(NamedTuple):
-    """Contexts drawn from those that were not found.
-
-    Attributes
-    ----------
-    labels : ndarray of int32 of shape (m,)
-        Distinct.
-    chances : ndarray of float64 of shape (m,)
-        Of being drawn.
-    """
-
-    labels: np.ndarray
-    chances: np.ndarray
-
-    @classmethod
-    def none(cls) -> "Others":
-        """Return no contexts."""
-        return cls(np.empty(0, np.int32), np.empty(0))
-
-
-class Kept(NamedTuple):
-    """Contexts found that matter to some words, beside their own.
-
-    Attributes
-    ----------
-    labels : ndarray of int32 of shape (n, n_most)
-    counts : ndarray of int64 of shape (n,)
-        Number of contexts of each word.
-    """
-
-    labels: np.ndarray
-    counts: np.ndarray
-
-    @classmethod
-    def room(cls, n: int, n_most: int) -> "Kept":
-        """Return uninitialised space for n words."""
-        return cls(np.empty((n, n_most), np.int32), np.zeros(n, np.int64))
+#: Share of the draws by frequency; the others are uniform.
+_BY_FREQUENCY = 0.5
 
 
 class Reference:
@@ -95,7 +55,7 @@ class Reference:
         return self.second[:-1, :-1].astype(np.float64) - np.outer(mean, mean)
 
     def by_inputs(self, batch: "WordBatch") -> np.ndarray:
-        """Return the part of the gradient by what scores are linear in, of shape (n, dim + 1)."""
+        """Return the part of the gradient by V, of shape (n, dim + 1)."""
         factors, centres = batch.factors[:, None], batch.centres[:, None]
         gradient = factors * ((1.0 - centres) * self.mean + batch.V @ self.second)
         return gradient.astype(batch.V.dtype)
@@ -113,37 +73,44 @@ class Reference:
         return self.shares[:, None] * gradient
 
 
+class Drawn(NamedTuple):
+    """Contexts drawn from those that were not found.
+
+    Attributes
+    ----------
+    labels : ndarray of int32 of shape (m,)
+        Distinct.
+    chances : ndarray of float64 of shape (m,)
+        Of being drawn.
+    """
+
+    labels: np.ndarray
+    chances: np.ndarray
+
+
 class WordBatch(NamedTuple):
     """Words of a mini-batch, as a :class:`~sklearn_xc.decomposition.gradients.Batch` of instances.
 
     Attributes
     ----------
-    V : ndarray of float of shape (n, dim)
-        What their scores are linear in.
+    V : ndarray of float of shape (n, dim + 1)
+        Input vectors, with a 1 for the intercept.
     indptr : ndarray of int64 of shape (n + 1,)
     positives : ndarray of int32 of shape (indptr[-1],)
         Contexts of each word, rising.
     weight : ndarray of float64 of shape (n,)
-        What losses and gradients are multiplied by.
+        Of losses and gradients.
     shares : ndarray of float of shape (indptr[-1],)
         Of the contexts of a word; they sum to 1.
-    others : Others
-    scores_of_others : ndarray of float of shape (n, m)
-    of_others : ndarray of float of shape (n, m)
-        To be written: their gradients.
+    drawn : Drawn
+    drawn_scores, drawn_gradient : ndarray of float of shape (n, m)
+        Scores of the contexts drawn; their gradients, to be written.
     log_shares : ndarray of float64 of shape (n_contexts,)
-    centres, heights : ndarray of float64 of shape (n,)
-        Of the reference.
+    centres, heights, factors : ndarray of float64 of shape (n,)
+        Of the reference; its factors in the gradient are to be written.
     has_reference : bool
-    factors : ndarray of float64 of shape (n,)
-        To be written: what the reference counts in the gradient.
-    kept : Kept
-        To be written: contexts found that matter.
-    of_all : dict
-        The gradients over all contexts, (n_part, n_contexts), by the first word of each part: where
-        there are some, of an exact gradient, they take the place of all others.
-    first : int
-        The first word of this part of a batch.
+    kept, n_kept : ndarray of int32 of shape (n, n_most), and of int64 of shape (n,)
+        To be written: contexts found that matter to each word, beside its own, and how many.
     """
 
     V: np.ndarray
@@ -151,35 +118,27 @@ class WordBatch(NamedTuple):
     positives: np.ndarray
     weight: np.ndarray
     shares: np.ndarray
-    others: Others
-    scores_of_others: np.ndarray
-    of_others: np.ndarray
+    drawn: Drawn
+    drawn_scores: np.ndarray
+    drawn_gradient: np.ndarray
     log_shares: np.ndarray
     centres: np.ndarray
     heights: np.ndarray
-    has_reference: bool
     factors: np.ndarray
-    kept: "Kept"
-    of_all: dict[int, np.ndarray]
-    first: int = 0
+    has_reference: bool
+    kept: np.ndarray
+    n_kept: np.ndarray
 
     def part(self, first: int, last: int) -> "WordBatch":
-        """Return some of the words."""
+        """Return a range of the words."""
         indptr = self.indptr[first : last + 1]
-        own = slice(indptr[0], indptr[-1])
+        pairs, rows = slice(indptr[0], indptr[-1]), slice(first, last)
+        of_rows = ("V", "weight", "drawn_scores", "drawn_gradient", "centres", "heights")
         return self._replace(
-            V=self.V[first:last],
             indptr=indptr - indptr[0],
-            positives=self.positives[own],
-            weight=self.weight[first:last],
-            shares=self.shares[own],
-            scores_of_others=self.scores_of_others[first:last],
-            of_others=self.of_others[first:last],
-            centres=self.centres[first:last],
-            heights=self.heights[first:last],
-            factors=self.factors[first:last],
-            kept=Kept(self.kept.labels[first:last], self.kept.counts[first:last]),
-            first=self.first + first,
+            positives=self.positives[pairs],
+            shares=self.shares[pairs],
+            **{name: getattr(self, name)[rows] for name in (*of_rows, "factors", "kept", "n_kept")},
         )
 
 
@@ -195,24 +154,13 @@ class CollapsedSoftmax:
         """
         wants_more = np.empty(len(batch.V), np.bool_)
         words = batch.V, batch.indptr, batch.positives, batch.shares, batch.weight
-        others = *batch.others, batch.scores_of_others, batch.of_others
+        drawn = *batch.drawn, batch.drawn_scores, batch.drawn_gradient
         reference = batch.log_shares, batch.centres, batch.heights, batch.factors
-        how = is_exact, batch.has_reference
-        written = tuple(out), wants_more, tuple(batch.kept)
-        gradient_of_found(W, words, tuple(found), others, reference, *how, *written)
-        return wants_more
-
-    def over_all(self, scores: np.ndarray, batch: WordBatch, out: LabelGradient) -> None:
-        """Turn the scores of all contexts into gradients, which the batch keeps; `out` has none."""
-        out.counts[...] = 0
-        gradient_of_all(
-            scores, batch.indptr, batch.positives, batch.shares, batch.weight, out.losses
+        how, kept = (is_exact, batch.has_reference), (batch.kept, batch.n_kept)
+        gradient_of_found(
+            W, words, tuple(found), drawn, reference, *how, tuple(out), wants_more, kept
         )
-        batch.of_all[batch.first] = scores
-
-
-#: Share of the draws by frequency; the others are uniform.
-_BY_FREQUENCY = 0.5
+        return wants_more
 
 
 class ContextSampler:
@@ -241,12 +189,12 @@ class ContextSampler:
         self.chances = _chances(frequencies, n_drawn)
         self._line = np.cumsum(self.chances)
 
-    def draw(self, rng: np.random.Generator) -> Others:
+    def draw(self, rng: np.random.Generator) -> Drawn:
         """Return the contexts of the next mini-batch."""
         points = np.arange(rng.random(), self._line[-1], 1.0)
         drawn = np.searchsorted(self._line, points, side="right").astype(np.int32)
         drawn = np.unique(np.minimum(drawn, len(self._line) - 1))
-        return Others(drawn, self.chances[drawn])
+        return Drawn(drawn, self.chances[drawn])
 
 
 def _chances(frequencies: np.ndarray, n_drawn: int) -> np.ndarray:
@@ -257,11 +205,8 @@ def _chances(frequencies: np.ndarray, n_drawn: int) -> np.ndarray:
     shares = _BY_FREQUENCY * frequencies / frequencies.sum() + (1 - _BY_FREQUENCY) / n
     chances = n_drawn * shares
     # Contexts with a chance above 1 are always drawn; the excess goes to the others.
-    while (is_sure := chances >= 1.0).sum() < n_drawn:
-        rest = ~is_sure
-        wanted = (n_drawn - is_sure.sum()) * shares[rest] / shares[rest].sum()
-        changed = bool((wanted >= 1.0).any())
-        chances[is_sure], chances[rest] = 1.0, wanted
-        if not changed:
-            break
-    return np.minimum(chances, 1.0)
+    while (chances > 1.0).any():
+        is_sure = chances >= 1.0
+        chances = (n_drawn - is_sure.sum()) * shares / shares[~is_sure].sum()
+        chances[is_sure] = 1.0
+    return chances

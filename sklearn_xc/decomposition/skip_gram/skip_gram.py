@@ -23,7 +23,7 @@ from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc._state.fitted import built_apart
 from sklearn_xc._state.saved import SavedEstimator
 from sklearn_xc._state.schema import Array, declares
-from sklearn_xc.decomposition.gradients import MessagePassing, make_gradient
+from sklearn_xc.decomposition.gradients import ExactGradient, MessagePassing, make_gradient
 from sklearn_xc.decomposition.gradients.protocol import Gradient, GradientMethod, GradientTask
 from sklearn_xc.decomposition.skip_gram.collapsed_softmax import CollapsedSoftmax, ContextSampler
 from sklearn_xc.decomposition.skip_gram.cooccurrence import Cooccurrences, as_counts, read_counts
@@ -43,6 +43,7 @@ _CANDIDATES, _SAMPLED, _LEAST = 0.01, 0.02, 64
     word_counts_=Array("int64", "words", least=0),
     input_vectors_=Array("float32", "words", "dim"),
     output_vectors_=Array("float32", "contexts", "dim"),
+    vectors_=Array("float32", "words", "dim"),
     intercept_=Array("float32", "contexts"),
 )
 class DecompMIPSSkipGram(
@@ -90,9 +91,6 @@ class DecompMIPSSkipGram(
     n_negatives : int, default=0
         If not 0, training starts from an epoch of skip-gram with this many negative samples [2]_,
         instead of random vectors; [1]_ has 5 to 25.
-    fit_intercept : bool, default=True
-        Whether contexts have intercepts, which start as the logarithms of their frequencies and
-        are trained. Without them, the vectors are used up on modelling frequencies.
     alpha : float, default=10.0
         Ridge: half of it times the squared norms of all vectors is added to the loss, summed over
         pairs. It keeps the vectors of rare words, about which little is known, short.
@@ -126,7 +124,7 @@ class DecompMIPSSkipGram(
     word_counts_ : ndarray of int64 of shape (n_words,)
         Number of occurrences; for a matrix, its row sums, rounded.
     vectors_ : ndarray of float32 of shape (n_words, embedding_dim)
-        See `vectors`.
+        By `vectors`, as it was in ``fit``.
     input_vectors_ : ndarray of float32 of shape (n_words, embedding_dim)
     output_vectors_ : ndarray of float32 of shape (n_contexts, embedding_dim)
     intercept_ : ndarray of float32 of shape (n_contexts,)
@@ -181,7 +179,6 @@ class DecompMIPSSkipGram(
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "n_sampled": [Interval(Integral, 0, None, closed="left"), None],
         "n_negatives": [Interval(Integral, 0, None, closed="left")],
-        "fit_intercept": ["boolean"],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -206,7 +203,6 @@ class DecompMIPSSkipGram(
         n_candidates: int | None = None,
         n_sampled: int | None = None,
         n_negatives: int = 0,
-        fit_intercept: bool = True,
         alpha: float = 10.0,
         learning_rate: float = 0.5,
         max_iter: int = 10,
@@ -227,7 +223,6 @@ class DecompMIPSSkipGram(
         self.n_candidates = n_candidates
         self.n_sampled = n_sampled
         self.n_negatives = n_negatives
-        self.fit_intercept = fit_intercept
         self.alpha = alpha
         self.learning_rate = learning_rate
         self.max_iter = max_iter
@@ -242,6 +237,7 @@ class DecompMIPSSkipGram(
     word_counts_: np.ndarray
     input_vectors_: np.ndarray
     output_vectors_: np.ndarray
+    vectors_: np.ndarray
     fit_report_: dict[str, np.ndarray]
     n_iter_: int
 
@@ -305,8 +301,6 @@ class DecompMIPSSkipGram(
             U, W = negative_sampling_start(counts, dim, int(self.n_negatives), seed)
         else:
             U, W = random_start(counts, dim, seed)
-        if not self.fit_intercept:
-            W[:, -1] = 0
         training = self._training(counts, U, W, method, sampler, seed)
         self.words_, self.contexts_ = counted.words, counted.contexts
         self.word_counts_ = counted.word_counts
@@ -327,19 +321,6 @@ class DecompMIPSSkipGram(
         ndarray of float32 of shape (n_words, embedding_dim)
         """
         return self.fit(X, y, **names).vectors_.copy()
-
-    @property
-    def vectors_(self) -> np.ndarray:  # type: ignore[override]
-        """Vectors of words, see `vectors`; (n_words, embedding_dim)."""
-        check_is_fitted(self)
-        if self.vectors == "input":
-            return self.input_vectors_
-        made_of = self.input_vectors_, self.output_vectors_
-        kept = self.__dict__.get("_sum")
-        if kept is None or kept[0] is not made_of[0] or kept[1] is not made_of[1]:
-            vectors = _centred(made_of[0]) + _centred(made_of[1])
-            self.__dict__["_sum"] = kept = (*made_of, vectors)
-        return kept[2]
 
     def objective(self, X: Any) -> float:
         """Return the exact loss on counts, per pair of a word and a context.
@@ -378,8 +359,8 @@ class DecompMIPSSkipGram(
 
     def _method(
         self, counts: Cooccurrences, dim: int, seed: int, gradient: str | Gradient
-    ) -> tuple[GradientMethod, ContextSampler | None]:
-        """Return what finds contexts, and what samples the others, if there is room."""
+    ) -> tuple[GradientMethod | None, ContextSampler | None]:
+        """Return what finds contexts, None to score all, and what samples the others."""
         who, n = type(self).__name__, counts.n_contexts
         part = make_gradient(gradient, f"{who}: gradient")
         if isinstance(part, MessagePassing):
@@ -405,14 +386,14 @@ class DecompMIPSSkipGram(
         loss = CollapsedSoftmax()
         task = GradientTask(loss, lambda: make_index(kind), n_candidates, dim, seed=seed)
         sampler = ContextSampler(counts.of_contexts, int(n_sampled)) if n_sampled else None
-        return part.start(task), sampler
+        return None if isinstance(part, ExactGradient) else part.start(task), sampler
 
     def _training(
         self,
         counts: Cooccurrences,
         U: np.ndarray,
         W: np.ndarray,
-        method: GradientMethod,
+        method: GradientMethod | None,
         sampler: ContextSampler | None,
         seed: int,
     ) -> Training:
@@ -424,7 +405,6 @@ class DecompMIPSSkipGram(
             sampler,
             float(self.learning_rate),
             float(self.alpha),
-            bool(self.fit_intercept),
             seed,
             count_threads(self.n_jobs, f"{type(self).__name__}: n_jobs"),
         )
@@ -459,11 +439,12 @@ class DecompMIPSSkipGram(
         """Return all attributes, with the current vectors."""
         W = training.outputs.values
         loss, seconds = (np.array(column) for column in zip(*report, strict=True))
-        self.__dict__.pop("_sum", None)
+        U, outputs = training.inputs.values, np.ascontiguousarray(W[:, :-1])
         self.__dict__.pop("_positions", None)
         return vars(self) | {
-            "input_vectors_": training.inputs.values,
-            "output_vectors_": np.ascontiguousarray(W[:, :-1]),
+            "input_vectors_": U,
+            "output_vectors_": outputs,
+            "vectors_": U if self.vectors == "input" else _centred(U) + _centred(outputs),
             "intercept_": W[:, -1].copy(),
             "fit_report_": {"loss": loss, "seconds": seconds},
             "n_iter_": len(loss),
@@ -477,7 +458,8 @@ class DecompMIPSSkipGram(
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        return {name: state[name] for name in state if name not in ("_sum", "_positions")}
+        state.pop("_positions", None)
+        return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

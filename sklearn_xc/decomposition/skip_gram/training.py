@@ -24,6 +24,7 @@ import numpy as np
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.team import Team
 from sklearn_xc._training.kernels.row_moves import add_rows
+from sklearn_xc._training.moving_rows import with_intercepts
 from sklearn_xc.decomposition.gradients import ExactGradient, SampledGradient
 from sklearn_xc.decomposition.gradients.protocol import (
     Gradient,
@@ -31,17 +32,18 @@ from sklearn_xc.decomposition.gradients.protocol import (
     LabelGradient,
     share_instances,
 )
-from sklearn_xc.decomposition.gradients.scored import Exact
 from sklearn_xc.decomposition.skip_gram.collapsed_softmax import (
     CollapsedSoftmax,
     ContextSampler,
-    Kept,
-    Others,
+    Drawn,
     Reference,
     WordBatch,
 )
 from sklearn_xc.decomposition.skip_gram.cooccurrence import Cooccurrences
-from sklearn_xc.decomposition.skip_gram.kernels.collapsed_softmax import add_outer_products
+from sklearn_xc.decomposition.skip_gram.kernels.collapsed_softmax import (
+    add_outer_products,
+    gradient_of_all,
+)
 from sklearn_xc.decomposition.skip_gram.newton_steps import Vectors, for_pieces, second_moments
 from sklearn_xc.search.protocol import Candidates
 
@@ -49,7 +51,7 @@ from sklearn_xc.search.protocol import Candidates
 WORDS, SCORES = 128, 2**23
 #: Contexts, words and columns per piece of a product, for any number of threads.
 _CONTEXTS, _PIECE, _COLUMNS = 4096, 32, 16
-#: Contexts per word that the second step of an iteration takes over from the first.
+#: Contexts per word that the second step of an iteration reuses from the first.
 MOST_KEPT = 256
 #: The learning rate of iteration t, from 0, is divided by 1 plus this times t.
 _DECAY = 0.1
@@ -64,16 +66,15 @@ class Training:
     counts : Cooccurrences
     inputs : Vectors of shape (n_words, dim)
     outputs : Vectors of shape (n_contexts, dim + 1)
-        With an intercept in the last column; 0 where there is none.
-    method : GradientMethod
-        Of a ``CollapsedSoftmax``.
+        With an intercept in the last column.
+    method : GradientMethod or None
+        Of a ``CollapsedSoftmax``; None scores all contexts.
     sampler : ContextSampler or None
         None ignores contexts that were not found.
     rate : float
         Learning rate.
     ridge : float
         Half of it times the squared norms of all vectors is added to the loss over all pairs.
-    has_intercept : bool
     seed : int
     n_workers : int
     n_iter : int
@@ -83,18 +84,17 @@ class Training:
     counts: Cooccurrences
     inputs: Vectors
     outputs: Vectors
-    method: GradientMethod
+    method: GradientMethod | None
     sampler: ContextSampler | None
     rate: float
     ridge: float
-    has_intercept: bool
     seed: int
     n_workers: int
     n_iter: int = 0
 
     def __post_init__(self) -> None:
         self.log_shares = self.counts.log_shares
-        self._scores_all = isinstance(self.method, Exact)
+        self._kept: list[Candidates] = []
 
     def is_finite(self) -> bool:
         """Return whether all vectors are finite."""
@@ -102,14 +102,19 @@ class Training:
 
     def loss(self) -> float:
         """Return the loss for each pair, over the contexts that the gradient considers."""
-        self.method.build(self.outputs.values)
+        self._build()
         with Team(self.n_workers) as team:
             reference = Reference(self.outputs.values, self.log_shares)
             weight = np.ones(len(self.inputs.values))
-            total = 0.0
-            for words, _, found in self._batches(team, 0, weight, reference):
-                total += float(self.counts.of_words[words] @ found.losses)
+            batches = self._batches(team, 0, weight, reference)
+            total = sum(
+                float(self.counts.of_words[words] @ losses) for words, *_, losses in batches
+            )
         return total / self.counts.total
+
+    def _build(self) -> None:
+        if self.method is not None:
+            self.method.build(self.outputs.values)
 
     def iterate(self) -> tuple[float, float]:
         """Take a step of the output vectors and one of the input vectors.
@@ -121,24 +126,23 @@ class Training:
         seconds : float
         """
         began = time.perf_counter()
-        self.method.build(self.outputs.values)
+        self._build()
         rate = self.rate / (1 + _DECAY * self.n_iter)
         with Team(self.n_workers) as team, np.errstate(over="ignore", invalid="ignore"):
             loss, lengths = self.step_outputs(rate, team)
             self.step_inputs(rate, team)
-        self.method.moved(np.arange(len(lengths), dtype=np.int32), lengths)
+        if self.method is not None:
+            self.method.moved(np.arange(len(lengths), dtype=np.int32), lengths)
         self.n_iter += 1
         return loss, time.perf_counter() - began
 
     def step_outputs(self, rate: float, team: Team) -> tuple[float, np.ndarray]:
         """Take a step of the output vectors; return the loss before, and how far each has moved."""
         gradient, loss = self.output_gradient(team)
-        columns = gradient.shape[1] - (not self.has_intercept)
         shares = self.counts.of_words / self.counts.total
-        curvature = second_moments(self.inputs.values, shares)[:columns, :columns]
-        moving = Vectors(self.outputs.values[:, :columns], self.outputs.moves[:, :columns])
+        curvature = second_moments(self.inputs.values, shares)
         ridge = self.ridge / np.maximum(self.counts.of_contexts, 1.0)
-        return loss, moving.step(gradient[:, :columns], curvature, ridge, rate, team)
+        return loss, self.outputs.step(gradient, curvature, ridge, rate, team)
 
     def step_inputs(self, rate: float, team: Team) -> None:
         """Take a step of the input vectors."""
@@ -154,13 +158,12 @@ class Training:
         counts, W = self.counts, self.outputs.values
         G, loss = np.zeros_like(W), 0.0
         reference = Reference(W, self.log_shares)
-        self._kept: list[Kept] = []
-        for _, batch, found in self._batches(team, 0, counts.of_words, reference):
-            self._kept.append(_packed(batch.kept))
+        self._kept = []
+        for _, batch, found, losses in self._batches(team, 0, counts.of_words, reference):
             self._add_by_outputs(G, batch, found, team)
             if batch.has_reference:
                 reference.add(batch)
-            loss += float(found.losses.sum())
+            loss += float(losses.sum())
         if self.sampler is not None:
             G += reference.by_outputs()
         n = np.maximum(counts.of_contexts, 1.0).astype(W.dtype)
@@ -172,12 +175,12 @@ class Training:
     def input_gradient(self, team: Team) -> tuple[np.ndarray, Reference]:
         """Return the gradient of each word's own loss by its vector, and the reference.
 
-        To be called after ``output_gradient``, whose contexts it takes over.
+        To be called after ``output_gradient``, whose contexts it reuses.
         """
         counts, U = self.counts, self.inputs.values
         gradient = np.zeros_like(U)
         reference = Reference(self.outputs.values, self.log_shares)
-        for words, batch, found in self._batches(team, 1, np.ones(len(U)), reference):
+        for words, batch, found, _ in self._batches(team, 1, np.ones(len(U)), reference):
             by_inputs = self._gradient_by_inputs(batch, found, team)
             if batch.has_reference:
                 by_inputs += reference.by_inputs(batch)
@@ -189,51 +192,78 @@ class Training:
 
     def _batches(
         self, team: Team, phase: int, weight: np.ndarray, reference: Reference
-    ) -> Iterator[tuple[np.ndarray, WordBatch, LabelGradient]]:
-        """Yield words that have contexts, with their batch and the gradient by their scores."""
-        counts, U, W = self.counts, self.inputs.values, self.outputs.values
+    ) -> Iterator[tuple[np.ndarray, WordBatch, LabelGradient | np.ndarray, np.ndarray]]:
+        """Yield words that have contexts, their batch, the gradient by their scores, and losses.
+
+        The gradient is dense, (n, n_contexts), where all contexts are scored.
+        """
+        counts, W = self.counts, self.outputs.values
         words = np.flatnonzero(counts.of_words > 0)
-        size = max(1, min(WORDS, SCORES // len(W))) if self._scores_all else WORDS
+        size = WORDS if self.method is not None else max(1, min(WORDS, SCORES // len(W)))
         for number, first in enumerate(range(0, len(words), size)):
             some = words[first : first + size]
-            V = np.ones((len(some), W.shape[1]), W.dtype)
-            V[:, :-1] = U[some]
-            indptr, contexts, shares = counts.of_rows(some, W.dtype)
-            others, centres, heights = Others.none(), np.zeros(len(some)), np.zeros(len(some))
-            if self.sampler is not None:
-                rng = np.random.default_rng((self.seed, self.n_iter, phase, number))
-                others = self.sampler.draw(rng)
-                centres, heights = reference.of_words(V)
-            of_others = V @ W[others.labels].T
-            batch = WordBatch(
-                V,
-                indptr,
-                contexts,
-                weight[some],
-                shares,
-                others,
-                of_others,
-                np.empty_like(of_others),
-                self.log_shares,
-                centres,
-                heights,
-                self.sampler is not None,
-                np.zeros(len(some)),
-                Kept.room(len(some), 0 if phase else MOST_KEPT),
-                {},
-            )
-            if phase == 0 or self._scores_all:
-                found = self.method.search(W, V, team)
+            batch = self._batch(some, (phase, number), weight[some], reference)
+            if self.method is None:
+                yield some, batch, *self._score_all(W, batch, team)
+                continue
+            if phase == 0:
+                found = self.method.search(W, batch.V, team)
                 gradient = self.method.of(W, batch, found, team)  # type: ignore[arg-type]
+                width, none = int(batch.n_kept.max()), np.empty((len(some), 0), W.dtype)
+                kept = batch.kept[:, :width].copy()
+                self._kept.append(Candidates(kept, none, batch.n_kept))
             else:
                 gradient = self._again(W, batch, self._kept[number], team)
-            yield some, batch, gradient
+            yield some, batch, gradient, gradient.losses
 
-    def _again(self, W: np.ndarray, batch: WordBatch, kept: Kept, team: Team) -> LabelGradient:
+    def _batch(
+        self, words: np.ndarray, key: tuple[int, int], weight: np.ndarray, reference: Reference
+    ) -> WordBatch:
+        """Return a mini-batch of words; its sample is keyed by the phase and its number."""
+        n, W, has_reference = len(words), self.outputs.values, self.sampler is not None
+        V = with_intercepts(self.inputs.values[words], np.ones(n))
+        indptr, contexts, shares = self.counts.of_rows(words, W.dtype)
+        drawn, centres, heights = (
+            Drawn(np.empty(0, np.int32), np.empty(0)),
+            np.zeros(n),
+            np.zeros(n),
+        )
+        if self.sampler is not None:
+            drawn = self.sampler.draw(np.random.default_rng((self.seed, self.n_iter, *key)))
+            centres, heights = reference.of_words(V)
+        scores = V @ W[drawn.labels].T
+        of_reference = self.log_shares, centres, heights, np.zeros(n), has_reference
+        kept = np.empty((n, 0 if key[0] else MOST_KEPT), np.int32), np.zeros(n, np.int64)
+        words_and_shares = V, indptr, contexts, weight, shares
+        return WordBatch(
+            *words_and_shares, drawn, scores, np.empty_like(scores), *of_reference, *kept
+        )
+
+    def _score_all(
+        self, W: np.ndarray, batch: WordBatch, team: Team
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradients by the scores of all contexts, (n, n_contexts), and the losses."""
+        V, indptr, contexts, weight, shares = batch[:5]
+        scores, losses = np.empty((len(V), len(W)), W.dtype), np.empty(len(V))
+
+        def multiply(first: int, last: int) -> None:
+            scores[:, first:last] = V @ W[first:last].T
+
+        def soften(first: int, last: int) -> None:
+            rows = slice(first, last)
+            pairs = indptr[first : last + 1], contexts, shares
+            gradient_of_all(scores[rows], *pairs, weight[rows], losses[rows])
+
+        for_pieces(team, len(W), _CONTEXTS, multiply)
+        for_pieces(team, len(V), _PIECE, soften)
+        return scores, losses
+
+    def _again(
+        self, W: np.ndarray, batch: WordBatch, found: Candidates, team: Team
+    ) -> LabelGradient:
         """Return the gradient over contexts that mattered in the step before."""
-        n, room = len(batch.V), kept.labels.shape[1] + int(np.diff(batch.indptr).max())
+        n, room = len(batch.V), found.labels.shape[1] + int(np.diff(batch.indptr).max())
         out = LabelGradient.empty(n, room, W.dtype)
-        found = Candidates(kept.labels, np.empty((n, 0), W.dtype), kept.counts)
 
         def score(first: int, last: int) -> None:
             parts = batch.part(first, last), found.part(first, last), False, out.part(first, last)
@@ -242,56 +272,43 @@ class Training:
         share_instances(team, n, len(W), score)
         return out
 
-    def _gradient_by_inputs(self, batch: WordBatch, found: LabelGradient, team: Team) -> np.ndarray:
-        """Return the gradient by what scores are linear in, one column more than vectors have."""
+    def _gradient_by_inputs(
+        self, batch: WordBatch, found: LabelGradient | np.ndarray, team: Team
+    ) -> np.ndarray:
+        """Return the gradient by V, one column more than input vectors have."""
         W, out = self.outputs.values, np.empty_like(batch.V)
-        ids, values, room = found.labels.ravel(), found.values.ravel(), found.labels.shape[1]
-        drawn = W[batch.others.labels]
+        drawn = W[batch.drawn.labels]
 
         def add(first: int, last: int) -> None:
-            if first in batch.of_all:
-                out[first:last] = batch.of_all[first] @ W
+            if isinstance(found, np.ndarray):
+                out[first:last] = found[first:last] @ W
                 return
-            entries = np.arange(first, last) * room, found.counts[first:last], ids, values
-            starts, *others = entries
-            add_rows(read_only(W), starts, *map(read_only, others), out[first:last])
-            out[first:last] += batch.of_others[first:last] @ drawn
+            starts = np.arange(first, last) * found.labels.shape[1]
+            entries = found.counts[first:last], found.labels.ravel(), found.values.ravel()
+            add_rows(read_only(W), starts, *map(read_only, entries), out[first:last])
+            out[first:last] += batch.drawn_gradient[first:last] @ drawn
 
-        if batch.of_all:
-            batch = batch._replace(of_all=_in_pieces(batch.of_all))
         for_pieces(team, len(out), _PIECE, add)
         return out
 
     def _add_by_outputs(
-        self, G: np.ndarray, batch: WordBatch, found: LabelGradient, team: Team
+        self, G: np.ndarray, batch: WordBatch, found: LabelGradient | np.ndarray, team: Team
     ) -> None:
         """Add the gradient by the output vectors."""
-        if batch.of_all:
-            scores = np.concatenate([batch.of_all[first] for first in sorted(batch.of_all)])
+        if isinstance(found, np.ndarray):
 
             def add_all(first: int, last: int) -> None:
-                G[first:last] += scores[:, first:last].T @ batch.V
+                G[first:last] += found[:, first:last].T @ batch.V
 
             for_pieces(team, len(G), _CONTEXTS, add_all)
             return
 
         def add(first: int, last: int) -> None:
             add_outer_products(G, found.labels, found.values, found.counts, batch.V, first, last)
-            columns = batch.of_others.T @ np.ascontiguousarray(batch.V[:, first:last])
-            G[batch.others.labels, first:last] += columns
+            columns = batch.drawn_gradient.T @ np.ascontiguousarray(batch.V[:, first:last])
+            G[batch.drawn.labels, first:last] += columns
 
         for_pieces(team, G.shape[1], _COLUMNS, add)
-
-
-def _in_pieces(of_all: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-    """Return gradients over all contexts by the first word of each piece."""
-    scores = np.concatenate([of_all[first] for first in sorted(of_all)])
-    return {first: scores[first : first + _PIECE] for first in range(0, len(scores), _PIECE)}
-
-
-def _packed(kept: Kept) -> Kept:
-    """Return a copy that is as wide as it need be."""
-    return Kept(kept.labels[:, : int(kept.counts.max())].copy(), kept.counts)
 
 
 def training_bytes(
@@ -305,7 +322,7 @@ def training_bytes(
     needed = max(2 * of_inputs + 6 * of_outputs, 4 * of_inputs + 3 * of_outputs)
     needed += counts.indptr.nbytes + counts.contexts.nbytes + counts.counts.nbytes
     if isinstance(gradient, ExactGradient):
-        return needed + 12 * max(n_contexts, min(SCORES, WORDS * n_contexts))
+        return needed + 4 * max(n_contexts, min(SCORES, WORDS * n_contexts))
     most = int(np.diff(counts.indptr).max()) + n_candidates
     needed += WORDS * (8 * most + 12 * n_sampled)
     if not isinstance(gradient, SampledGradient):

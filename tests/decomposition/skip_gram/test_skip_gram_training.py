@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc._parallel.team import Team
-from sklearn_xc.decomposition.gradients import ExactGradient, SampledGradient, SearchedGradient
+from sklearn_xc.decomposition.gradients import SampledGradient, SearchedGradient
 from sklearn_xc.decomposition.gradients.protocol import GradientTask
 from sklearn_xc.decomposition.skip_gram.collapsed_softmax import CollapsedSoftmax, ContextSampler
 from sklearn_xc.decomposition.skip_gram.cooccurrence import Cooccurrences
@@ -44,7 +44,6 @@ def training(
     n_workers=1,
     n_iter=0,
     dtype=np.float64,
-    has_intercept=True,
 ):
     counts, rng = cooccurrences(matrix), np.random.default_rng(1)
     U = (scale * rng.normal(size=(matrix.shape[0], DIM))).astype(dtype)
@@ -52,7 +51,7 @@ def training(
     W = (scale * rng.normal(size=(matrix.shape[1], DIM + 1))).astype(dtype)
     W[:, -1] = counts.log_shares + 0.3 * W[:, -1]
     task = GradientTask(CollapsedSoftmax(), lambda: make_index(index), n_candidates, DIM, seed=seed)
-    method = (gradient or ExactGradient()).start(task)
+    method = None if gradient is None else gradient.start(task)
     sampler = None if n_sampled is None else ContextSampler(counts.of_contexts, n_sampled)
     return Training(
         counts,
@@ -62,7 +61,6 @@ def training(
         sampler,
         rate,
         ridge,
-        has_intercept,
         seed,
         n_workers,
         n_iter,
@@ -83,7 +81,7 @@ def total_loss(matrix, U, W, ridge=0.0):
 
 def gradients(one):
     """Return the gradients by all vectors, and the loss."""
-    one.method.build(one.outputs.values)
+    one._build()
     with Team(one.n_workers) as team:
         by_outputs, loss = one.output_gradient(team)
         return one.input_gradient(team)[0], by_outputs, loss
@@ -237,7 +235,7 @@ def test_contexts_are_drawn_with_the_chances_that_are_told(n_drawn):
 
 @pytest.mark.parametrize(
     "gradient",
-    [ExactGradient(), SampledGradient(), SearchedGradient(), SearchedGradient("spherical")],
+    [None, SampledGradient(), SearchedGradient(), SearchedGradient("spherical")],
 )
 def test_threads_change_no_bit(matrix, gradient):
     found = []
@@ -256,10 +254,3 @@ def test_threads_change_no_bit(matrix, gradient):
             one.iterate()
         found.append((one.inputs.values.tobytes(), one.outputs.values.tobytes()))
     assert found[0] == found[1] == found[2]
-
-
-def test_without_intercepts_they_stay_as_they_are(matrix):
-    one = training(matrix, has_intercept=False)
-    one.outputs.values[:, -1] = 0
-    one.iterate()
-    assert (one.outputs.values[:, -1] == 0).all()

@@ -77,6 +77,79 @@ def _reference(z, label, log_shares, centre):
     return math.exp(log_share) * (1.0 + z - log_share - centre)
 
 
+@inlined
+def _score_own(i, W, words, z, labels, seen):
+    """Score the contexts of word i; return how many there are, and their mean score by share."""
+    V, indptr, positives, shares, _ = words
+    last, first, mean_score = indptr[V.shape[0]] - 1, indptr[i], 0.0
+    for t in range(first, indptr[i + 1]):
+        prefetch_row(W, positives[min(t + _AHEAD, last)])
+        labels[t - first] = positives[t]
+        z[t - first] = score(W, positives[t], V, i)
+        seen[positives[t]] = i
+        mean_score += shares[t] * z[t - first]
+    return indptr[i + 1] - first, mean_score
+
+
+@inlined
+def _score_found(i, W, V, candidates, is_exact, z, labels, seen, work, n):
+    """Score contexts found for word i, which has n so far, until no further one seems to matter.
+
+    Returns the new n, the largest score, the sum of ``exp(z - largest)``, and whether contexts
+    beyond the last one found may matter.
+    """
+    found, scores, n_found = candidates
+    has_scores = scores.shape[1] > 0 or found.shape[1] == 0
+    largest, total = _add(z, 0, n, work, -np.inf, 0.0)
+    error_sum, squares, n_scored = 0.0, 0.0, 0
+    done, until = 0, n_found[i] if is_exact or not has_scores else next_size(0)
+    while True:
+        until, before = min(until, n_found[i]), n
+        for t in range(done, until):
+            label = found[i, t]
+            prefetch_row(W, found[i, min(t + _AHEAD, n_found[i] - 1)])
+            if seen[label] == i:
+                continue
+            seen[label] = i
+            labels[n] = label
+            if is_exact:
+                z[n] = scores[i, t]
+            else:
+                z[n] = score(W, label, V, i)
+                if has_scores:
+                    error = z[n] - scores[i, t]
+                    error_sum += error
+                    squares += error * error
+                    n_scored += 1
+            n += 1
+        done = until
+        largest, total = _add(z, before, n, work, largest, total)
+        if done == n_found[i] and (is_exact or done == 0 or not has_scores):
+            return n, largest, total, False
+        slack = slack_of_estimates(error_sum, squares, n_scored)
+        floor = largest + math.log(total) + _LOG_NEGLIGIBLE
+        if scores[i, min(done, n_found[i] - 1)] + slack <= floor:
+            return n, largest, total, False
+        if done == n_found[i]:
+            return n, largest, total, True
+        until = next_size(done)
+
+
+@inlined
+def _weigh_drawn(i, drawn, log_shares, centre, height, largest, seen, work):
+    """Write ``exp(z - largest)`` less the reference, over its chance, of contexts drawn; sum it."""
+    others, chances, scores, _ = drawn
+    for t in range(others.shape[0]):
+        work[t] = 0.0
+        if seen[others[t]] != i:
+            z = np.float64(scores[i, t])
+            work[t] = math.exp(min(z - largest, _MOST))
+            if height > 0.0:
+                work[t] -= height * _reference(z, others[t], log_shares, centre)
+            work[t] /= chances[t]
+    return sum_of(work[: others.shape[0]])
+
+
 @kernel
 def gradient_of_found(
     W, words, candidates, drawn, reference, is_exact, known, out, wants_more, keeping
@@ -117,104 +190,51 @@ def gradient_of_found(
         Overwritten: contexts found that matter and are not the word's own, int32 (n, n_most), and
         how many, int64 (n,).
     """
-    V, indptr, positives, shares, weight = words
-    found, scores, n_found = candidates
-    others, chances, scores_of_others, of_others = drawn
+    V, indptr, _, shares, weight = words
+    others, of_others = drawn[0], drawn[3]
     log_shares, centres, heights, factors = reference
     labels_out, gradient_out, counts, losses = out
     kept, n_kept = keeping
-    has_scores = scores.shape[1] > 0 or found.shape[1] == 0
-    last_pair = indptr[V.shape[0]] - 1
-    room = found.shape[1] + np.max(indptr[1:] - indptr[:-1])
+    room = candidates[0].shape[1] + np.max(indptr[1:] - indptr[:-1])
     z, work = scratch(room, np.float64), scratch(max(room, others.shape[0]), np.float64)
     seen = np.full(W.shape[0], -1, np.int32)
     for i in range(V.shape[0]):
+        # 1. Scores of the word's own contexts and of those found.
         labels = labels_out[i]
-        n, mean_score = 0, 0.0
-        for t in range(indptr[i], indptr[i + 1]):
-            prefetch_row(W, positives[min(t + _AHEAD, last_pair)])
-            labels[n] = positives[t]
-            z[n] = score(W, positives[t], V, i)
-            seen[positives[t]] = i
-            mean_score += shares[t] * z[n]
-            n += 1
-        n_own = n
-        largest, total = _add(z, 0, n, work, -np.inf, 0.0)
-        error_sum, squares, n_scored = 0.0, 0.0, 0
-        done, until = 0, n_found[i] if is_exact or not has_scores else next_size(0)
-        while True:
-            until = min(until, n_found[i])
-            before = n
-            for t in range(done, until):
-                label = found[i, t]
-                prefetch_row(W, found[i, min(t + _AHEAD, n_found[i] - 1)])
-                if seen[label] == i:
-                    continue
-                seen[label] = i
-                labels[n] = label
-                if is_exact:
-                    z[n] = scores[i, t]
-                elif not has_scores:
-                    z[n] = score(W, label, V, i)
-                else:
-                    z[n] = score(W, label, V, i)
-                    error = z[n] - scores[i, t]
-                    error_sum += error
-                    squares += error * error
-                    n_scored += 1
-                n += 1
-            done = until
-            largest, total = _add(z, before, n, work, largest, total)
-            wants_more[i] = False
-            if done == n_found[i] and (is_exact or done == 0 or not has_scores):
-                break
-            slack = slack_of_estimates(error_sum, squares, n_scored)
-            floor = largest + math.log(total) + _LOG_NEGLIGIBLE
-            if scores[i, min(done, n_found[i] - 1)] + slack <= floor:
-                break
-            if done == n_found[i]:
-                wants_more[i] = True
-                break
-            until = next_size(done)
-        # All sums are divided by exp(largest).
+        n_own, mean_score = _score_own(i, W, words, z, labels, seen)
+        n, largest, total, wants_more[i] = _score_found(
+            i, W, V, candidates, is_exact, z, labels, seen, work, n_own
+        )
+        # 2. The sum over all contexts, divided by exp(largest).
         height = math.exp(min(heights[i] - largest, _MOST)) if known else 0.0
-        sum_found, sum_drawn = total, height
+        rest = height
         if known:
             for j in range(n):
-                sum_drawn -= height * _reference(z[j], labels[j], log_shares, centres[i])
-        for t in range(others.shape[0]):
-            work[t] = 0.0
-            if seen[others[t]] != i:
-                z_other = np.float64(scores_of_others[i, t])
-                work[t] = math.exp(min(z_other - largest, _MOST))
-                if known:
-                    work[t] -= height * _reference(z_other, others[t], log_shares, centres[i])
-                work[t] /= chances[t]
-        sum_drawn += sum_of(work[: others.shape[0]])
-        total = sum_found + max(sum_drawn, 0.0)
+                rest -= height * _reference(z[j], labels[j], log_shares, centres[i])
+        rest += _weigh_drawn(i, drawn, log_shares, centres[i], height, largest, seen, work)
+        total += max(rest, 0.0)
         for t in range(others.shape[0]):
             of_others[i, t] = weight[i] * work[t] / total
         log_total = largest + math.log(total)
         factors[i] = weight[i] * height / total
+        losses[i] = weight[i] * (log_total - mean_score)
+        # 3. Gradients, and the contexts that are worth being kept.
+        counts[i], n_kept[i] = n, 0
         for j in range(n):
             below = z[j] - log_total
             work[j] = vector_exp(below) if below <= 0.0 else below
-        n_kept[i] = 0
         for j in range(n_own, n):
             if work[j] > KEPT and n_kept[i] < kept.shape[1]:
                 kept[i, n_kept[i]] = labels[j]
                 n_kept[i] += 1
-        first = indptr[i]
         for j in range(n_own):
-            work[j] -= shares[first + j]
+            work[j] -= shares[indptr[i] + j]
         for j in range(n):
             gradient_out[i, j] = weight[i] * work[j]
         if known:
             for j in range(n):
                 expected = _reference(z[j], labels[j], log_shares, centres[i])
                 gradient_out[i, j] -= factors[i] * expected
-        losses[i] = weight[i] * (log_total - mean_score)
-        counts[i] = n
 
 
 @kernel
