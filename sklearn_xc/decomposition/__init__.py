@@ -4,16 +4,12 @@
 
     DecompMIPSClassifier          decomp_mips.py: parameters, fit
       |-- _model.py               answers of a fitted model
-      |-- _training_set.py        equal instances merged
-      |-- _config.py              parameters of a training
+      |-- _training_set.py        resolved parameters; equal instances merged
       |-- search.py               learning rate and epochs, by held-out instances
-      |-- _weights.py             initial weights, and the memory of a training
-      |     |-- _metric.py        proxies, for scores that are distances
-      |     '-- _intercept.py     intercepts, and the answer without features
-      '-- training.py             epochs of mini-batches; the index is updated
+      |-- _weights.py             initial weights, intercepts, proxies; memory of a training
+      '-- training.py             epochs of mini-batches; averages; the index is updated
             |-- batch_sgd.py      one mini-batch
-            |-- layers.py         embeddings of instances
-            '-- averaging.py      averages of weights
+            '-- layers.py         embeddings of instances
 
     gradients/                    exact, sampled, searched, coupled by messages
     losses/                       losses of label sets

@@ -20,8 +20,7 @@ from sklearn_xc._state.schema import Array, Choice, Number, Record, declares
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc._training.moving_rows import MovingRows, with_intercepts
 from sklearn_xc.base import XCClassifier
-from sklearn_xc.decomposition._intercept import log_odds_of_blank
-from sklearn_xc.decomposition._metric import subtract_norms
+from sklearn_xc.decomposition._weights import log_odds_of_blank
 from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
 from sklearn_xc.search import ExactIndex, MipsIndex, copy_index, index_bytes, make_index
 from sklearn_xc.search.kernels.candidates import rank_labels, score_labels
@@ -329,7 +328,8 @@ class HiddenLayerModel(XCClassifier):
         """Turn inner products with label vectors into scores, in place."""
         if self._metric != "inner_product":
             with np.errstate(over="ignore", invalid="ignore"):
-                subtract_norms(V, products)
+                products -= np.einsum("ij,ij->i", V, V)[:, None]
+                np.minimum(products, 0, out=products)  # no distance is rounded below 0
 
     def _topk_margins(self, X: Any, k: int) -> Found:
         labels, scores = self._topk_scores(X, k)

@@ -1,4 +1,4 @@
-"""The training set: instances and their label sets, with equal pairs merged."""
+"""The problem of a fit: its resolved parameters, and instances with their label sets."""
 
 from dataclasses import dataclass, replace
 
@@ -6,13 +6,83 @@ import numpy as np
 
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets
 from sklearn_xc._input.equal_rows import distinct_instances
+from sklearn_xc._input.given_vectors import GivenVectors
 from sklearn_xc._training.moving_rows import entry_places
-from sklearn_xc.decomposition.batch_sgd import LabelSets
+from sklearn_xc.decomposition.gradients.protocol import Batch, Gradient, SetLoss
+from sklearn_xc.search import MipsIndex
 
 #: Values of a dense X per piece.
 _VALUES = 2**22
 #: Most visits of an instance in an epoch, however large its weight.
 _MOST_VISITS = 64
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Parameters of a training, validated and resolved for the training set.
+
+    Attributes
+    ----------
+    name : str
+        Of the estimator, for messages.
+    loss : SetLoss
+    gradient : Gradient
+    index : str or MipsIndex
+        A name, or an instance to copy.
+    n_candidates : int
+    hidden_dim : int
+        0 for no hidden layer.
+    has_intercept : bool
+        Whether label vectors have a trained intercept, or are proxies.
+    embedding_init : GivenVectors or None
+        Initial feature vectors.
+    feature_names : ndarray of str of shape (n_features,) or None
+    metric : {"inner_product", "euclidean", "mahalanobis"}
+    dropout : float
+    batch_size, n_workers, seed : int
+    """
+
+    name: str
+    loss: SetLoss
+    gradient: Gradient
+    index: str | MipsIndex
+    n_candidates: int
+    hidden_dim: int
+    has_intercept: bool
+    embedding_init: GivenVectors | None
+    feature_names: np.ndarray | None
+    metric: str
+    dropout: float
+    batch_size: int
+    n_workers: int
+    seed: int
+
+    @property
+    def has_proxies(self) -> bool:
+        """Whether scores are distances: intercepts then follow from the vectors."""
+        return self.metric != "inner_product"
+
+
+@dataclass(frozen=True)
+class LabelSets:
+    """The labels of all instances, and their weights.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64 of shape (n + 1,)
+    labels : ndarray of int32
+    weight : ndarray of float64 of shape (n,)
+    """
+
+    indptr: np.ndarray
+    labels: np.ndarray
+    weight: np.ndarray
+
+    def batch(self, rows: np.ndarray, V: np.ndarray) -> Batch:
+        """Return a mini-batch of some rows, given their embeddings."""
+        starts = self.indptr[rows]
+        at, bounds = entry_places(starts, self.indptr[rows + 1] - starts)
+        return Batch(V, bounds, self.labels[at], self.weight[rows])
 
 
 @dataclass(frozen=True)

@@ -10,37 +10,15 @@ The rows of a few mini-batches are searched for together::
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_xc._parallel.team import Team
-from sklearn_xc._training.moving_rows import Entries, MovingRows, entry_places
-from sklearn_xc.decomposition.gradients.protocol import Batch, GradientMethod
+from sklearn_xc._training.moving_rows import Entries, MovingRows
+from sklearn_xc.decomposition._training_set import LabelSets
+from sklearn_xc.decomposition.gradients.protocol import GradientMethod
 from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
-
-
-@dataclass(frozen=True)
-class LabelSets:
-    """The labels of all instances, and their weights.
-
-    Attributes
-    ----------
-    indptr : ndarray of int64 of shape (n + 1,)
-    labels : ndarray of int32
-    weight : ndarray of float64 of shape (n,)
-    """
-
-    indptr: np.ndarray
-    labels: np.ndarray
-    weight: np.ndarray
-
-    def batch(self, rows: np.ndarray, V: np.ndarray) -> Batch:
-        """Return a mini-batch of some rows, given their embeddings."""
-        starts = self.indptr[rows]
-        at, bounds = entry_places(starts, self.indptr[rows + 1] - starts)
-        return Batch(V, bounds, self.labels[at], self.weight[rows])
 
 
 class Step(NamedTuple):

@@ -24,21 +24,20 @@ from sklearn_xc._parallel.row_ranges import one_blas_thread
 from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc._state.fitted import built_apart, sharing
 from sklearn_xc.base import threshold_for
-from sklearn_xc.decomposition._intercept import frequencies_of
-from sklearn_xc.decomposition._metric import require_differences
 from sklearn_xc.decomposition._model import HiddenLayerModel
-from sklearn_xc.decomposition._training_set import TrainingSet, merge_instances
+from sklearn_xc.decomposition._training_set import TrainingConfig, TrainingSet, merge_instances
 from sklearn_xc.decomposition._weights import (
     KnownWeights,
     Weights,
     common_places,
+    frequencies_of,
     hidden_dim_for,
     initial_weights,
+    require_differences,
     require_training_bytes,
 )
 from sklearn_xc.decomposition.gradients import make_gradient
-from sklearn_xc.decomposition.gradients.protocol import Gradient
-from sklearn_xc.decomposition.gradients.set_loss import SetLoss
+from sklearn_xc.decomposition.gradients.protocol import Gradient, SetLoss
 from sklearn_xc.decomposition.losses import LabelSetLoss
 from sklearn_xc.decomposition.losses.label_sets import make_label_set_loss
 from sklearn_xc.decomposition.search import Choice, choose_rate_and_epochs
@@ -47,7 +46,6 @@ from sklearn_xc.decomposition.training import (
     EpochReport,
     NotFiniteError,
     Trainer,
-    TrainingConfig,
 )
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.search import MipsIndex, make_index

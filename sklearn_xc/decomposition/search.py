@@ -14,10 +14,9 @@ import numpy as np
 
 from sklearn_xc._parallel.progress import Progress
 from sklearn_xc._training.rate_search import climb_rates
-from sklearn_xc.decomposition._intercept import frequencies_of
-from sklearn_xc.decomposition._training_set import TrainingSet
-from sklearn_xc.decomposition._weights import EMBEDDED, initial_weights
-from sklearn_xc.decomposition.training import NotFiniteError, Trainer, TrainingConfig
+from sklearn_xc.decomposition._training_set import TrainingConfig, TrainingSet
+from sklearn_xc.decomposition._weights import EMBEDDED, frequencies_of, initial_weights
+from sklearn_xc.decomposition.training import NotFiniteError, Trainer
 from sklearn_xc.metrics.gains import ranking_gains
 from sklearn_xc.search import ExactIndex
 

@@ -1,18 +1,17 @@
 """Mini-batch training of label vectors and the hidden layer, with averages and an index."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.team import Team
+from sklearn_xc._training.kernels.row_moves import blend
 from sklearn_xc._training.moving_rows import MovingProxies, MovingRows, with_intercepts
-from sklearn_xc.decomposition._config import TrainingConfig
-from sklearn_xc.decomposition._intercept import intercept_rate
-from sklearn_xc.decomposition._training_set import TrainingSet
-from sklearn_xc.decomposition._weights import Weights
-from sklearn_xc.decomposition.averaging import WeightAverages
+from sklearn_xc.decomposition._training_set import TrainingConfig, TrainingSet
+from sklearn_xc.decomposition._weights import Weights, intercept_rate
 from sklearn_xc.decomposition.batch_sgd import Step, take_steps
 from sklearn_xc.decomposition.gradients import SampledGradient
 from sklearn_xc.decomposition.gradients.protocol import GradientMethod, GradientTask
@@ -26,6 +25,11 @@ _SAMPLED_EPOCHS = 0.2
 _AHEAD = 40
 #: The index is built again when this many times as many rows have moved as at the last build.
 _BUILD_AGAIN = 1.3
+#: Averages are updated this many times while as many instances are visited as there are rows.
+#: They then cost next to nothing, and hardly differ from averages over all steps.
+_UPDATES = 8
+#: The weights after t visits count as ``t ** (_POWER - 1)``.
+_POWER = 4
 #: The recall of an index is measured at 10, for the vectors of 64 training instances.
 RECALL_K, _QUERIES = 10, 64
 
@@ -191,3 +195,54 @@ class Trainer:
             V = self.rows.queries(self.layer.forward(drawn))
             self.recall = self._method.recall(W, V, min(RECALL_K, self.config.n_candidates))
         return self._method
+
+
+class WeightAverages:
+    """Averages of moving matrices, in which later values count more.
+
+    A step moves label vectors along what instances have in common much farther than along what
+    distinguishes their labels, so that the labels visited last score best; averages are free of
+    that. The weights after t visits count as ``t ** 3``: polynomial-decay averaging [1]_ with eta
+    = 3, which forgets the start.
+
+    Parameters
+    ----------
+    moving : sequence of MovingRows
+        Averaged from their current values on. The last column of the first one is averaged
+        separately, if it is an intercept.
+    visits : int
+        Instances visited so far.
+
+    Attributes
+    ----------
+    means : list of ndarray of float of shape (n_rows, dim)
+    intercept : ndarray of float of shape (n_rows,)
+        Average of the last column of the first matrix.
+
+    References
+    ----------
+    .. [1] O. Shamir and T. Zhang, "Stochastic gradient descent for non-smooth optimization:
+       convergence results and optimal averaging schemes", ICML 2013.
+    """
+
+    def __init__(self, moving: Sequence[MovingRows], visits: int = 0) -> None:
+        self._moving, self._updated = moving, visits
+        self.means = [np.array(rows.vectors, order="C") for rows in moving]
+        self.intercept = moving[0].values[:, -1].copy()
+        self._interval = sum(len(mean) for mean in self.means) / _UPDATES
+
+    def visited(self, visits: int) -> None:
+        """Update the averages if it is time."""
+        if visits - self._updated >= self._interval:
+            self.update(visits)
+
+    def update(self, visits: int) -> None:
+        """Update the averages."""
+        if visits == self._updated:
+            return
+        weight = 1.0 - (self._updated / visits) ** _POWER
+        for moving, mean in zip(self._moving, self.means, strict=True):
+            blend(mean, read_only(moving.values), mean.dtype.type(weight))
+        last = self._moving[0].values[:, -1]
+        self.intercept += self.intercept.dtype.type(weight) * (last - self.intercept)
+        self._updated = visits

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import log_softmax
 
 from sklearn_xc import DecompMIPSClassifier
-from sklearn_xc.decomposition import averaging, training
+from sklearn_xc.decomposition import training
 
 
 def _margin(z, n_positive, mu):
@@ -66,7 +66,7 @@ def _slow_loss(loss, scores, own, mu):
 
 
 def _make(loss="margin", sampled_epochs=0.2, average=True, **parameters):
-    training._SAMPLED_EPOCHS, averaging._POWER = sampled_epochs, 4 if average else np.inf
+    training._SAMPLED_EPOCHS, training._POWER = sampled_epochs, 4 if average else np.inf
     own = {
         "gradient": "exact",
         "embedding_dim": 6,
@@ -81,9 +81,9 @@ def _make(loss="margin", sampled_epochs=0.2, average=True, **parameters):
 @pytest.fixture(autouse=True)
 def _constants():
     """Restore what ``make`` has set."""
-    before = training._SAMPLED_EPOCHS, averaging._POWER
+    before = training._SAMPLED_EPOCHS, training._POWER
     yield
-    training._SAMPLED_EPOCHS, averaging._POWER = before
+    training._SAMPLED_EPOCHS, training._POWER = before
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_xc._training.moving_rows import MovingRows
-from sklearn_xc.decomposition.averaging import WeightAverages
+from sklearn_xc.decomposition.training import WeightAverages
 
 
 def weights(n=9, shape=(4, 3), dtype=np.float64, seed=0):

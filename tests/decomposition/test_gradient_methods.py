@@ -8,10 +8,9 @@ import pytest
 from sklearn_xc._parallel.team import Team
 from sklearn_xc.decomposition.gradients import GRADIENTS, MessagePassing, SearchedGradient, protocol
 from sklearn_xc.decomposition.gradients.message_passing import Coupled
-from sklearn_xc.decomposition.gradients.protocol import Batch, GradientTask
+from sklearn_xc.decomposition.gradients.protocol import Batch, GradientTask, SetLoss
 from sklearn_xc.decomposition.gradients.scored import Sampled
 from sklearn_xc.decomposition.gradients.searched import FollowingIndex, Searched
-from sklearn_xc.decomposition.gradients.set_loss import SetLoss
 from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin
 from sklearn_xc.search import INDEXES, Candidates
 

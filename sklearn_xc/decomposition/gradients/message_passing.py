@@ -15,10 +15,10 @@ from sklearn_xc.decomposition.gradients.protocol import (
     GradientMethod,
     GradientTask,
     LabelGradient,
+    SetLoss,
     share_instances,
 )
 from sklearn_xc.decomposition.gradients.searched import FollowingIndex
-from sklearn_xc.decomposition.gradients.set_loss import SetLoss
 from sklearn_xc.search.protocol import Candidates
 
 #: n_blocks=None, with and without a hidden layer. Source: section 5 of the paper.

@@ -12,9 +12,9 @@ from sklearn_xc.decomposition.gradients.protocol import (
     GradientMethod,
     GradientTask,
     LabelGradient,
+    SetLoss,
     share_instances,
 )
-from sklearn_xc.decomposition.gradients.set_loss import SetLoss
 from sklearn_xc.search.protocol import Candidates
 
 #: Labels whose scores are computed in one product.

@@ -14,9 +14,9 @@ from sklearn_xc.decomposition.gradients.protocol import (
     GradientMethod,
     GradientTask,
     LabelGradient,
+    SetLoss,
     share_instances,
 )
-from sklearn_xc.decomposition.gradients.set_loss import SetLoss
 from sklearn_xc.search.protocol import Candidates, MipsIndex
 from sklearn_xc.search.recall import search_recall
 
