@@ -108,7 +108,6 @@ class WordBatch(NamedTuple):
     log_shares : ndarray of float64 of shape (n_contexts,)
     centres, heights, factors : ndarray of float64 of shape (n,)
         Of the reference; its factors in the gradient are to be written.
-    has_reference : bool
     kept, n_kept : ndarray of int32 of shape (n, n_most), and of int64 of shape (n,)
         To be written: contexts found that matter to each word, beside its own, and how many.
     """
@@ -125,7 +124,6 @@ class WordBatch(NamedTuple):
     centres: np.ndarray
     heights: np.ndarray
     factors: np.ndarray
-    has_reference: bool
     kept: np.ndarray
     n_kept: np.ndarray
 
@@ -156,10 +154,9 @@ class CollapsedSoftmax:
         words = batch.V, batch.indptr, batch.positives, batch.shares, batch.weight
         drawn = *batch.drawn, batch.drawn_scores, batch.drawn_gradient
         reference = batch.log_shares, batch.centres, batch.heights, batch.factors
-        how, kept = (is_exact, batch.has_reference), (batch.kept, batch.n_kept)
-        gradient_of_found(
-            W, words, tuple(found), drawn, reference, *how, tuple(out), wants_more, kept
-        )
+        kept = batch.kept, batch.n_kept
+        how = is_exact, tuple(out), wants_more, kept
+        gradient_of_found(W, words, tuple(found), drawn, reference, *how)
         return wants_more
 
 

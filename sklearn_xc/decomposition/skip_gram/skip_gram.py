@@ -29,8 +29,7 @@ from sklearn_xc.decomposition.skip_gram.collapsed_softmax import CollapsedSoftma
 from sklearn_xc.decomposition.skip_gram.cooccurrence import Cooccurrences, as_counts, read_counts
 from sklearn_xc.decomposition.skip_gram.newton_steps import Vectors
 from sklearn_xc.decomposition.skip_gram.queries import WordVectors
-from sklearn_xc.decomposition.skip_gram.start import negative_sampling_start, random_start
-from sklearn_xc.decomposition.skip_gram.training import Training, training_bytes
+from sklearn_xc.decomposition.skip_gram.training import Training, random_start, training_bytes
 from sklearn_xc.search import MipsIndex, make_index
 
 #: n_candidates=None and n_sampled=None: shares of the contexts, and the least of each.
@@ -86,11 +85,7 @@ class DecompMIPSSkipGram(
         contexts, at least 64.
     n_sampled : int or None, default=None
         Number of contexts drawn for each mini-batch to stand for those that were not found. None
-        takes a fiftieth of all contexts, at least 64. With 0, contexts that were not found are
-        ignored, as in [1]_: then start from negative sampling, or training goes wrong.
-    n_negatives : int, default=0
-        If not 0, training starts from an epoch of skip-gram with this many negative samples [2]_,
-        instead of random vectors; [1]_ has 5 to 25.
+        takes a fiftieth of all contexts, at least 64.
     alpha : float, default=10.0
         Ridge: half of it times the squared norms of all vectors is added to the loss, summed over
         pairs. It keeps the vectors of rare words, about which little is known, short.
@@ -152,8 +147,6 @@ class DecompMIPSSkipGram(
     ----------
     .. [1] I. E.-H. Yen, S. Kale, F. X. Yu, D. Holtmann-Rice, S. Kumar and P. Ravikumar, "Loss
        decomposition for fast learning in large output spaces", ICML 2018.
-    .. [2] T. Mikolov, I. Sutskever, K. Chen, G. S. Corrado and J. Dean, "Distributed
-       representations of words and phrases and their compositionality", NIPS 2013.
 
     Examples
     --------
@@ -177,8 +170,7 @@ class DecompMIPSSkipGram(
         "gradient": "no_validation",  # make_gradient and make_index check these
         "index": "no_validation",
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
-        "n_sampled": [Interval(Integral, 0, None, closed="left"), None],
-        "n_negatives": [Interval(Integral, 0, None, closed="left")],
+        "n_sampled": [Interval(Integral, 1, None, closed="left"), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -202,7 +194,6 @@ class DecompMIPSSkipGram(
         index: str | MipsIndex | None = None,
         n_candidates: int | None = None,
         n_sampled: int | None = None,
-        n_negatives: int = 0,
         alpha: float = 10.0,
         learning_rate: float = 0.5,
         max_iter: int = 10,
@@ -222,7 +213,6 @@ class DecompMIPSSkipGram(
         self.index = index
         self.n_candidates = n_candidates
         self.n_sampled = n_sampled
-        self.n_negatives = n_negatives
         self.alpha = alpha
         self.learning_rate = learning_rate
         self.max_iter = max_iter
@@ -297,10 +287,7 @@ class DecompMIPSSkipGram(
             )
         fit = Fit(self, X, y)
         method, sampler = self._method(counts, dim, seed, self.gradient)
-        if self.n_negatives:
-            U, W = negative_sampling_start(counts, dim, int(self.n_negatives), seed)
-        else:
-            U, W = random_start(counts, dim, seed)
+        U, W = random_start(counts, dim, seed)
         training = self._training(counts, U, W, method, sampler, seed)
         self.words_, self.contexts_ = counted.words, counted.contexts
         self.word_counts_ = counted.word_counts
@@ -359,7 +346,7 @@ class DecompMIPSSkipGram(
 
     def _method(
         self, counts: Cooccurrences, dim: int, seed: int, gradient: str | Gradient
-    ) -> tuple[GradientMethod | None, ContextSampler | None]:
+    ) -> tuple[GradientMethod | None, ContextSampler]:
         """Return what finds contexts, None to score all, and what samples the others."""
         who, n = type(self).__name__, counts.n_contexts
         part = make_gradient(gradient, f"{who}: gradient")
@@ -371,12 +358,9 @@ class DecompMIPSSkipGram(
         kind = part.default_index if self.index is None else self.index
         index = make_index(kind, who=f"{who}: index")
         n_candidates = min(n, self.n_candidates or max(_LEAST, math.ceil(_CANDIDATES * n)))
-        n_sampled = self.n_sampled
-        if n_sampled is None:
-            n_sampled = max(_LEAST, math.ceil(_SAMPLED * n))
-        sizes = n_candidates, min(n, int(n_sampled))
+        n_sampled = min(n, self.n_sampled or max(_LEAST, math.ceil(_SAMPLED * n)))
         require_bytes(
-            training_bytes(counts, dim, part, index, sizes),
+            training_bytes(counts, dim, part, index, n_candidates, n_sampled),
             self._allowed_bytes(),
             f"vectors, {len(counts.of_words)} words and {n} contexts x {dim} x 4 bytes, several "
             "times over for steps",
@@ -385,8 +369,8 @@ class DecompMIPSSkipGram(
         )
         loss = CollapsedSoftmax()
         task = GradientTask(loss, lambda: make_index(kind), n_candidates, dim, seed=seed)
-        sampler = ContextSampler(counts.of_contexts, int(n_sampled)) if n_sampled else None
-        return None if isinstance(part, ExactGradient) else part.start(task), sampler
+        method = None if isinstance(part, ExactGradient) else part.start(task)
+        return method, ContextSampler(counts.of_contexts, n_sampled)
 
     def _training(
         self,
@@ -394,7 +378,7 @@ class DecompMIPSSkipGram(
         U: np.ndarray,
         W: np.ndarray,
         method: GradientMethod | None,
-        sampler: ContextSampler | None,
+        sampler: ContextSampler,
         seed: int,
     ) -> Training:
         return Training(

@@ -35,7 +35,6 @@ from sklearn_xc.decomposition.gradients.protocol import (
 from sklearn_xc.decomposition.skip_gram.collapsed_softmax import (
     CollapsedSoftmax,
     ContextSampler,
-    Drawn,
     Reference,
     WordBatch,
 )
@@ -53,8 +52,26 @@ WORDS, SCORES = 128, 2**23
 _CONTEXTS, _PIECE, _COLUMNS = 4096, 32, 16
 #: Contexts per word that the second step of an iteration reuses from the first.
 MOST_KEPT = 256
+#: The norm of random input vectors, and of output vectors.
+_NORM, _OUTPUT_NORM = 0.5, 0.01
 #: The learning rate of iteration t, from 0, is divided by 1 plus this times t.
 _DECAY = 0.1
+
+
+def random_start(counts: Cooccurrences, dim: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return input vectors and output vectors, float32, the latter with intercepts.
+
+    An intercept is the logarithm of the context's share of all counts: each word starts with
+    the mean over all words.
+    """
+    rng, n = np.random.default_rng((seed, 0)), len(counts.of_words)
+    U = rng.standard_normal((n, dim), np.float32) * np.float32(_NORM / np.sqrt(dim))
+    U[counts.of_words == 0] = 0
+    W = np.empty((counts.n_contexts, dim + 1), np.float32)
+    W[:, :-1] = rng.standard_normal((len(W), dim), np.float32)
+    W[:, :-1] *= np.float32(_OUTPUT_NORM / np.sqrt(dim))
+    W[:, -1] = counts.log_shares
+    return U, W
 
 
 @dataclass
@@ -69,8 +86,7 @@ class Training:
         With an intercept in the last column.
     method : GradientMethod or None
         Of a ``CollapsedSoftmax``; None scores all contexts.
-    sampler : ContextSampler or None
-        None ignores contexts that were not found.
+    sampler : ContextSampler
     rate : float
         Learning rate.
     ridge : float
@@ -85,7 +101,7 @@ class Training:
     inputs: Vectors
     outputs: Vectors
     method: GradientMethod | None
-    sampler: ContextSampler | None
+    sampler: ContextSampler
     rate: float
     ridge: float
     seed: int
@@ -161,10 +177,10 @@ class Training:
         self._kept = []
         for _, batch, found, losses in self._batches(team, 0, counts.of_words, reference):
             self._add_by_outputs(G, batch, found, team)
-            if batch.has_reference:
+            if self.method is not None:
                 reference.add(batch)
             loss += float(losses.sum())
-        if self.sampler is not None:
+        if self.method is not None:
             G += reference.by_outputs()
         n = np.maximum(counts.of_contexts, 1.0).astype(W.dtype)
         G /= n[:, None]
@@ -182,7 +198,7 @@ class Training:
         reference = Reference(self.outputs.values, self.log_shares)
         for words, batch, found, _ in self._batches(team, 1, np.ones(len(U)), reference):
             by_inputs = self._gradient_by_inputs(batch, found, team)
-            if batch.has_reference:
+            if self.method is not None:
                 by_inputs += reference.by_inputs(batch)
             gradient[words] = by_inputs[:, : U.shape[1]]
         if self.ridge:
@@ -220,19 +236,12 @@ class Training:
         self, words: np.ndarray, key: tuple[int, int], weight: np.ndarray, reference: Reference
     ) -> WordBatch:
         """Return a mini-batch of words; its sample is keyed by the phase and its number."""
-        n, W, has_reference = len(words), self.outputs.values, self.sampler is not None
+        n, W = len(words), self.outputs.values
         V = with_intercepts(self.inputs.values[words], np.ones(n))
         indptr, contexts, shares = self.counts.of_rows(words, W.dtype)
-        drawn, centres, heights = (
-            Drawn(np.empty(0, np.int32), np.empty(0)),
-            np.zeros(n),
-            np.zeros(n),
-        )
-        if self.sampler is not None:
-            drawn = self.sampler.draw(np.random.default_rng((self.seed, self.n_iter, *key)))
-            centres, heights = reference.of_words(V)
+        drawn = self.sampler.draw(np.random.default_rng((self.seed, self.n_iter, *key)))
         scores = V @ W[drawn.labels].T
-        of_reference = self.log_shares, centres, heights, np.zeros(n), has_reference
+        of_reference = self.log_shares, *reference.of_words(V), np.zeros(n)
         kept = np.empty((n, 0 if key[0] else MOST_KEPT), np.int32), np.zeros(n, np.int64)
         words_and_shares = V, indptr, contexts, weight, shares
         return WordBatch(
@@ -312,11 +321,15 @@ class Training:
 
 
 def training_bytes(
-    counts: Cooccurrences, dim: int, gradient: Gradient, index: object, sizes: tuple[int, int]
+    counts: Cooccurrences,
+    dim: int,
+    gradient: Gradient,
+    index: object,
+    n_candidates: int,
+    n_sampled: int,
 ) -> int:
-    """Return the bytes of a training at its peak; `sizes` are n_candidates and n_sampled."""
+    """Return the bytes of a training at its peak."""
     n_words, n_contexts = len(counts.of_words), counts.n_contexts
-    n_candidates, n_sampled = sizes
     of_inputs, of_outputs = 4 * n_words * dim, 4 * n_contexts * (dim + 1)
     # Values, last steps, gradients and temporaries: while output vectors move, and input vectors.
     needed = max(2 * of_inputs + 6 * of_outputs, 4 * of_inputs + 3 * of_outputs)

@@ -144,16 +144,13 @@ def _weigh_drawn(i, drawn, log_shares, centre, height, largest, seen, work):
         if seen[others[t]] != i:
             z = np.float64(scores[i, t])
             work[t] = math.exp(min(z - largest, _MOST))
-            if height > 0.0:
-                work[t] -= height * _reference(z, others[t], log_shares, centre)
+            work[t] -= height * _reference(z, others[t], log_shares, centre)
             work[t] /= chances[t]
     return sum_of(work[: others.shape[0]])
 
 
 @kernel
-def gradient_of_found(
-    W, words, candidates, drawn, reference, is_exact, known, out, wants_more, keeping
-):
+def gradient_of_found(W, words, candidates, drawn, reference, is_exact, out, wants_more, keeping):
     """Write the gradients over a word's own contexts, those found, and some drawn from the others.
 
     The sample corrects a reference whose sums over all contexts are known: context k has the weight
@@ -180,8 +177,6 @@ def gradient_of_found(
     is_exact : bool
         Whether candidates' scores are exact. Of estimated ones only those that seem to matter are
         scored.
-    known : bool
-        Whether there is a reference.
     out : tuple of ndarray
         Overwritten, as in ``label_gradient_kernels``: the word's own contexts and those found.
     wants_more : ndarray of bool of shape (n,)
@@ -206,11 +201,9 @@ def gradient_of_found(
             i, W, V, candidates, is_exact, z, labels, seen, work, n_own
         )
         # 2. The sum over all contexts, divided by exp(largest).
-        height = math.exp(min(heights[i] - largest, _MOST)) if known else 0.0
-        rest = height
-        if known:
-            for j in range(n):
-                rest -= height * _reference(z[j], labels[j], log_shares, centres[i])
+        rest = height = math.exp(min(heights[i] - largest, _MOST))
+        for j in range(n):
+            rest -= height * _reference(z[j], labels[j], log_shares, centres[i])
         rest += _weigh_drawn(i, drawn, log_shares, centres[i], height, largest, seen, work)
         total += max(rest, 0.0)
         for t in range(others.shape[0]):
@@ -231,10 +224,9 @@ def gradient_of_found(
             work[j] -= shares[indptr[i] + j]
         for j in range(n):
             gradient_out[i, j] = weight[i] * work[j]
-        if known:
-            for j in range(n):
-                expected = _reference(z[j], labels[j], log_shares, centres[i])
-                gradient_out[i, j] -= factors[i] * expected
+        for j in range(n):
+            expected = _reference(z[j], labels[j], log_shares, centres[i])
+            gradient_out[i, j] -= factors[i] * expected
 
 
 @kernel
