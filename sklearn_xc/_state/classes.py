@@ -48,7 +48,7 @@ _LISTED = {
     "sklearn_xc._input.texts_with_features": "TextsWithFeatures",
     "sklearn_xc.ensemble.calibration.pair_map": "PairMap RankMap Spline",
     "sklearn_xc.embedding._fusion": "BoostedFusion MixtureLevels TreeFusion Trees",
-    "sklearn_xc.embedding._label_means": "LabelMeans SubstituteNorms",
+    "sklearn_xc.embedding._examples": "LabelMeans SubstituteNorms",
     "sklearn_xc.embedding._ranking": "KnownFeatures",
     "sklearn_xc.embedding._inputs": "TextRows",
     "sklearn_xc.embedding.encoders.bag": "BagOfEmbeddings Block",

@@ -2,16 +2,14 @@
 
 ::
 
-    ngame.py             the estimator: parameters, fit, labels that are added
-      |-- _inputs.py         instances and labels as rows that encoders read
-      |-- _examples.py       instances with labels and weights; those that are held out
+    ngame.py             the estimator: parameters, and fit
       |-- _training.py       epochs of Siamese training, of the encoder or the classifiers
-      |-- _label_means.py    means of the labels' instances
       |-- _fusion.py         one score of several
       |-- _memory.py         bytes of a fit
-      '-- _answers.py        answers of a fitted model
-            |-- _encoding.py     calls of encoders
-            '-- _ranking.py      scores of labels, and shortlists
+      '-- _answers.py        the fitted model: answers, and labels that are added
+            |-- _ranking.py      scores of labels, and shortlists
+            |-- _examples.py     instances with labels and weights, and means by label
+            '-- _inputs.py       instances and labels as rows that encoders read
 """
 
 from sklearn_xc.embedding.ngame import NGAMEEmbeddingXC

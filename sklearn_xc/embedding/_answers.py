@@ -1,4 +1,4 @@
-"""Answers of a fitted model of embeddings, classifiers and fused scores."""
+"""A fitted model: embeddings, fused scores and other answers; labels that are added."""
 
 from typing import Any
 
@@ -6,38 +6,41 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.arguments import check_count
-from sklearn_xc._input.blank_rows import LabelFrequencies, shares_any
+from sklearn_xc._input.blank_rows import features_of, shares_any
 from sklearn_xc._input.checks import check_instances
 from sklearn_xc._input.data import CsrRows
 from sklearn_xc._input.texts_with_features import TextsWithFeatures
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import rows_of_like_size
+from sklearn_xc._labels.new_classes import are_names, with_new_classes, with_new_names
+from sklearn_xc._parallel.row_ranges import one_blas_thread
 from sklearn_xc._parallel.threads import count_threads
-from sklearn_xc._state.fitted import reads_one_state
+from sklearn_xc._state.fitted import built_apart, reads_one_state
 from sklearn_xc._state.schema import Array, Number, Record, Tested, declares
 from sklearn_xc._topk import padded
 from sklearn_xc.base import XCClassifier
-from sklearn_xc.embedding._encoding import EmbeddingCache, encoded
-from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._inputs import (
     DTYPE,
     TextRows,
+    as_label_features,
+    encoded,
+    features_beside,
+    is_described,
     is_vectorizer,
+    label_rows,
+    label_texts,
     looks_like_texts,
     rows_in_range,
     text_rows,
     vectorized_rows,
 )
-from sklearn_xc.embedding._label_means import LabelMeans, SubstituteNorms
 from sklearn_xc.embedding._memory import Allocation, require_memory
 from sklearn_xc.embedding._ranking import (
     TOGETHER,
-    KnownFeatures,
     Ranking,
     ShortlistIndex,
     is_exact,
 )
-from sklearn_xc.embedding.encoders.protocol import Encoder
 from sklearn_xc.search import index_bytes, make_index
 
 #: Bytes of work space of the rows that are answered together.
@@ -62,38 +65,19 @@ _PIECE = 2**28
 class EmbeddingAnswers(XCClassifier):
     """Answers of an encoder, several vectors for each label, and a fusion of their scores.
 
-    A subclass sets the attributes below in fit, and has the parameters ``n_candidates``, ``index``,
-    ``top_k``, ``max_memory`` and ``n_jobs``.
+    A subclass has the parameters ``n_candidates``, ``index``, ``top_k``, ``max_memory`` and
+    ``n_jobs``. Its fit sets the public attributes and
+
+    * ``_features``, ``_means``, ``_substitute_norms``: features of the labels, means of their
+      instances, and norms of the substitutes for these;
+    * ``_described``: labels with features or a text of their own, bool of shape (n_labels,); None
+      after a fit without label features;
+    * ``_known``: features of instances or label texts in the fit, bool of shape (n_features,); for
+      texts, whether there were any, bool of shape (1,);
+    * ``_seen``: summed weights of the training instances of each label.
     """
 
-    classes_: np.ndarray
-    coef_: np.ndarray
-    label_embeddings_: np.ndarray
-    label_counts_: np.ndarray
-    encoder_: Encoder
-    fusion_: ScoreFusion | None
-    threshold_: float
-    vectorizer_: Any
-    n_candidates: int
-    index: Any
-    top_k: int
-    max_memory: int | str | None
-    n_jobs: int | None
     _has_shortlist = True
-    #: Features of the labels, compared with those of an instance.
-    _features: KnownFeatures | None
-    #: Means of the labels' training instances, and norms of their substitutes.
-    _means: LabelMeans
-    _substitute_norms: SubstituteNorms
-    #: Which labels have features or a text of their own, bool of shape (n_labels,); None if fit had
-    #: no label features.
-    _described: np.ndarray | None
-    _reads_texts: bool
-    #: Features of instances of the fit or of label texts, bool of shape (n_features,); for texts,
-    #: whether there were any, bool of shape (1,).
-    _known: np.ndarray
-    #: Summed weights of the training instances of each label.
-    _seen: LabelFrequencies
 
     @reads_one_state
     def embed(self, X: Any) -> np.ndarray:
@@ -127,18 +111,87 @@ class EmbeddingAnswers(XCClassifier):
         array([0, 1])
         """
         check_is_fitted(self)
-        instances = self._instances(X)
-        shape = instances.shape[0], self.coef_.shape[1]
-        array = Allocation("embeddings of the instances", shape, self.coef_.itemsize)
-        advice = "Ask for fewer instances at a time."
-        require_memory([array], self._allowed_bytes(), type(self).__name__, advice)
-        return self._embed(instances)
+        return self._embed(self._instances(X))
 
-    def _instances(self, X: Any, *, reset: bool = False, is_training: bool = False) -> CsrRows:
+    @built_apart
+    def add_labels(
+        self, X: Any = None, y: Any = None, *, label_features: Any = None, classes: Any = None
+    ) -> "EmbeddingAnswers":
+        """Add labels whose features or text are known, but that have no instances.
+
+        Their embeddings serve as their classifiers. Nothing about the other labels changes.
+
+        Parameters
+        ----------
+        X, y : None
+            Not used: ``fit`` learns from instances.
+        label_features : LabelFeatures, TextsWithFeatures, {array-like, sparse matrix} of shape \
+                (n_new, n_features), or array-like of str of shape (n_new,)
+            As in the constructor.
+        classes : array-like of shape (n_new,), default=None
+            Their class labels, after a fit with a 1-D y, or their names, after a fit with column
+            names; None takes those of a ``LabelFeatures`` that has them. After a fit with an
+            indicator, they are the next columns.
+
+        Returns
+        -------
+        estimator
+            Itself. Classes stay sorted in ``classes_``; new columns come after the others.
+
+        Raises
+        ------
+        ValueError
+            For other features than X had; for classes that are missing, not distinct or already
+            known; and if the labels were fitted without label features, because the cosine with a
+            text is not comparable to the cosine with the mean of instances.
+
+        Warns
+        -----
+        UnseenLabelWarning
+            If a label has no feature, so that nothing is known about it.
+
+        Examples
+        --------
+        Add a label that is known only by its text:
+
+        >>> from sklearn.feature_extraction.text import TfidfVectorizer
+        >>> from sklearn_xc import NGAMEEmbeddingXC
+        >>> texts = ["a red apple", "green apple pie", "fast red car", "the car race"] * 10
+        >>> vectorizer = TfidfVectorizer().fit(texts)
+        >>> clf = NGAMEEmbeddingXC(
+        ...     label_features=vectorizer.transform(["apple", "car"]),
+        ...     label_names=["apple", "car"], random_state=0,
+        ... )
+        >>> clf = clf.fit(vectorizer.transform(texts), [[1, 0], [1, 0], [0, 1], [0, 1]] * 10)
+        >>> pie = vectorizer.transform(["pie"])
+        >>> clf = clf.add_labels(label_features=pie, classes=["pie"])
+        >>> labels, _ = clf.predict_topk(vectorizer.transform(["a pie"]), k=1)
+        >>> clf.classes_[labels].tolist()
+        [['pie']]
+        """
+        check_is_fitted(self)
+        if X is not None or y is not None:
+            raise ValueError(
+                f"{type(self).__name__}.add_labels: X and y must be None: give label_features, and "
+                "instances to fit."
+            )
+        if self._described is None:
+            raise ValueError(
+                f"{type(self).__name__}.add_labels needs a fit with label_features; labels were "
+                "the means of their instances, which new ones do not have."
+            )
+        n_unseen = len(self._unseen_labels)
+        with one_blas_thread():
+            self._add_labels(label_features, classes)
+        if len(self._unseen_labels) > n_unseen:
+            self._warn_of_added()
+        return self
+
+    def _instances(self, X: Any, *, reset: bool = False) -> CsrRows:
         """Return X as rows that the encoder reads."""
         name = f"{type(self).__name__}: X"
         if self._reads_texts:
-            return self._texts(X, name, reset=reset, is_training=is_training)
+            return self._texts(X, name, reset=reset)
         if isinstance(X, TextsWithFeatures):
             raise ValueError(
                 f"{name} must be a matrix of features, which the encoder reads. Got "
@@ -150,9 +203,9 @@ class EmbeddingAnswers(XCClassifier):
                 "vectorizer before the classifier, make_pipeline(TfidfVectorizer(), "
                 f"{type(self).__name__}()), or pass an encoder that reads texts."
             )
-        return rows_in_range(check_instances(self, X, reset=reset), name, is_training=is_training)
+        return rows_in_range(check_instances(self, X, reset=reset), name)
 
-    def _texts(self, X: Any, name: str, *, reset: bool, is_training: bool) -> TextRows:
+    def _texts(self, X: Any, name: str, *, reset: bool) -> TextRows:
         """Return texts as rows, with features beside them if fit had some."""
         has_features = isinstance(X, TextsWithFeatures)
         if reset:  # an earlier fit may have set them
@@ -170,8 +223,7 @@ class EmbeddingAnswers(XCClassifier):
             return text_rows(X, name)
         texts = text_rows(X.texts, name).texts
         rows = check_instances(self, X.features, reset=reset)
-        name = f"{name}: features"
-        return TextRows.of(texts, rows_in_range(rows, name, is_training=is_training, dtype=DTYPE))
+        return TextRows.of(texts, rows_in_range(rows, f"{name}: features", DTYPE))
 
     @property
     def _has_given_features(self) -> bool:
@@ -195,14 +247,7 @@ class EmbeddingAnswers(XCClassifier):
 
     def _encode(self, rows: CsrRows, dim: int, dtype: Any) -> np.ndarray:
         """Return embeddings."""
-
-        def encode(rows: CsrRows) -> np.ndarray:
-            return encoded(self.encoder_, rows, dim, dtype, self._n_threads, type(self).__name__)
-
-        cache: EmbeddingCache | None = self.__dict__.get("_cache")  # in a fit
-        if cache is not None and isinstance(rows, TextRows):
-            return cache.encoded(rows, encode)
-        return encode(rows)
+        return encoded(self.encoder_, rows, dim, dtype, self._n_threads, type(self).__name__)
 
     def _embed(self, rows: CsrRows) -> np.ndarray:
         """Return embeddings by a fitted model; 0 for rows without any feature of training.
@@ -259,11 +304,18 @@ class EmbeddingAnswers(XCClassifier):
         return n_rows - n_rows % TOGETHER if n_rows > TOGETHER else n_rows
 
     def _topk_of(
-        self, instances: CsrRows, k: int, *, n_more: int = 0, among: np.ndarray | None = None
+        self,
+        instances: CsrRows,
+        k: int,
+        *,
+        n_more: int = 0,
+        among: np.ndarray | None = None,
+        embedded: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels and their scores, those that nothing is known about last.
 
         A shortlist is longer by `n_more` labels; with `among`, known labels, there are no others.
+        `embedded` are the embeddings of the instances, if they are known.
         """
         ranking = self._ranking(with_index=True, among=among)
         n, n_found = instances.shape[0], min(k, ranking.n_known)
@@ -274,7 +326,8 @@ class EmbeddingAnswers(XCClassifier):
         for first in range(0, n, n_together):
             rows = np.arange(first, min(first + n_together, n))
             part = instances if len(rows) == n else instances.take(rows)
-            V, part = self._embed(part), self._with_features(part)
+            V = self._embed(part) if embedded is None else embedded[rows]
+            part = self._with_features(part)
             listed = ranking.shortlist(part, V, size, at_least=n_found)
             best = self._best_listed(part, V, listed, n_found, ranking, is_shortlist=True)
             labels[rows, :n_found], scores[rows, :n_found] = best
@@ -385,6 +438,62 @@ class EmbeddingAnswers(XCClassifier):
     @property
     def _nor_known_by(self) -> str:  # type: ignore[override]
         return "" if self._described is None else " and no known word or feature"
+
+    def _label_rows(
+        self, given: Any, n_labels: int, dtype: Any, n_features: int | None
+    ) -> CsrRows | None:
+        """Return the rows of labels; instances have `n_features`, None for texts alone."""
+        name = type(self).__name__
+        if not self._reads_texts:
+            return label_rows(given, n_labels, self.n_features_in_, dtype, name)
+        width = n_features if self._has_given_features else None
+        return self._with_features(label_texts(given, n_labels, width, name), n_features)
+
+    def _add_labels(self, label_features: Any, classes: Any) -> None:
+        """Add labels; see ``add_labels``."""
+        name, n_old = type(self).__name__, len(self.classes_)
+        is_one_d = self._targets_kind == "classes"
+        if is_one_d and self._is_binary:
+            raise ValueError(
+                f"{name}: add_labels would make more than two classes of two; fit with an "
+                "indicator y, or with more classes."
+            )
+        given = as_label_features(label_features, f"{name}: label_features")
+        if given.classes is not None:
+            wanted = np.arange(n_old, n_old + given.n_labels)
+            if is_one_d or are_names(self.classes_):
+                wanted = classes = given.classes if classes is None else np.asarray(classes)
+            given = given.of_classes(wanted, f"{name}: label_features")
+        width = None if self._features is None else self._features.rows.shape[1]
+        Z = self._label_rows(given, given.n_labels, self.coef_.dtype, width)
+        assert Z is not None
+        n_new = given.n_labels
+        joined = with_new_classes if is_one_d else with_new_names
+        classes = joined(name, self.classes_, classes, n_new)
+        # Columns stay where they are, classes are sorted.
+        order = np.argsort(classes, kind="stable") if is_one_d else np.arange(len(classes))
+        self.classes_ = classes[order]
+        features, words = features_beside(Z), None
+        if self._features is not None and features is not None:
+            self._features = self._features.joined(features, order)
+            words = self._features.rows.take(np.argsort(order)[n_old:])
+        self._known = self._known | features_of(Z)
+        vectors, zeros = self._embed(Z), np.zeros(n_new, np.int64)
+        self._means = self._means.joined(vectors, words, order, self._substitute_norms)
+        for attribute, new in (
+            ("label_embeddings_", vectors),
+            ("coef_", vectors),
+            ("label_counts_", zeros),
+            ("_described", is_described(Z)),
+        ):
+            both = np.concatenate([getattr(self, attribute), new])
+            setattr(self, attribute, both[order])
+        self._seen = self._seen.with_labels(n_new, order)
+        self._unseen_labels = self._find_unseen()
+
+    def _warn_of_added(self) -> None:
+        """Warn of unseen labels, as deep below the caller as where ``fit`` does it."""
+        self._warn_of_unseen()
 
     def _find_unseen(self) -> np.ndarray:
         unseen = super()._find_unseen()

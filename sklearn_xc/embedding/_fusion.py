@@ -30,7 +30,7 @@ from sklearn_xc._parallel.row_ranges import one_blas_thread, openmp_threads
 from sklearn_xc._state.schema import Array, Number, Record, declares
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._ranking import Ranking
-from sklearn_xc.embedding.kernels.tree_walk import add_tree_values, mix_probabilities
+from sklearn_xc.embedding.kernels.scores import add_tree_values, mix_probabilities
 
 #: Settings of the boosted trees. On six fits of a sixteenth of the rows, 100 trees at half the rate
 #: were within 0.6 points of precision@1 either way; on nine of a quarter, 7 leaves lost up to 1.2.

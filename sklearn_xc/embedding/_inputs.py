@@ -1,6 +1,9 @@
-"""Instances and labels as the rows that encoders read: features, or texts with features beside."""
+"""Instances and labels as the rows that encoders read, and calls of encoders.
 
-from collections.abc import Callable
+Rows are features, or texts with features beside them.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +13,22 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_array
 
-from sklearn_xc._input.data import CsrRows, as_csr_rows
+from sklearn_xc._input.data import CsrRows, as_csr_rows, read_only
 from sklearn_xc._input.equal_rows import hash_instances, hash_texts
 from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._input.texts_with_features import TextsWithFeatures, as_texts, is_sequence
 from sklearn_xc._labels.features import LabelFeatures, check_features
 from sklearn_xc._state.schema import Record, declares
+from sklearn_xc.embedding.encoders.protocol import Encoder
+from sklearn_xc.embedding.kernels.steps import copy_entries
 
 #: Dtype of the embeddings of texts, and of the features beside them.
 DTYPE = np.dtype(np.float32)
 #: Smaller values become zeros, larger ones are refused: squares, sums of them, and products with
 #: weights stay in the range of the dtype.
 RANGES = {np.dtype(np.float32): (1e-15, 1e15), np.dtype(np.float64): (1e-100, 1e100)}
+#: Tolerance on the norms of unit vectors; those of float16 need it.
+_ROUNDING = 1e-3
 #: How scikit-learn's vectorizers report that no word of the texts is left.
 _NO_WORD = ("empty vocabulary", "no terms remain")
 
@@ -84,6 +91,9 @@ def contents(rows: CsrRows) -> tuple[np.ndarray, ...]:
     return rows.texts, *(() if rows.features is None else contents(rows.features))
 
 
+# Instances
+
+
 def looks_like_texts(X: Any) -> bool:
     """Return whether X is a sequence that begins with a str."""
     if sp.issparse(X) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__"):
@@ -105,39 +115,28 @@ def text_rows(X: Any, name: str) -> TextRows:
     return TextRows.of(texts)
 
 
-def rows_in_range(
-    rows: CsrRows, name: str, *, is_training: bool, dtype: np.dtype | None = None
-) -> CsrRows:
-    """Return rows without zeros, and without values that are too small to be squared.
+def rows_in_range(rows: CsrRows, name: str, dtype: np.dtype | None = None) -> CsrRows:
+    """Return rows in `dtype`, without zeros and values that are too small to be squared.
 
-    Raises ValueError for values that are too large, and in training for a row that would lose all
-    of its values.
+    Raises ValueError for values that are too large.
     """
     rows, dtype = rows.without_zeros(), rows.dtype if dtype is None else dtype
-    if not len(rows.data):
-        return rows.astype(dtype)
     smallest, largest = RANGES[dtype]
     sizes = np.abs(rows.data)
-    if sizes.max() > largest:
+    if sizes.max(initial=0) > largest:
         at = int(sizes.argmax())
         row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
         raise ValueError(
             f"{name} must have values up to {largest:g} in {dtype}. Got {rows.data[at]:g} in "
             f"row {row}. Scale all of them (sklearn.preprocessing.MaxAbsScaler)."
         )
-    is_kept = sizes >= smallest
-    if is_kept.all():
-        return rows.astype(dtype)
-    data = np.where(is_kept, rows.data, 0).astype(rows.dtype)
-    kept = CsrRows(rows.indptr, rows.indices, data, rows.shape).without_zeros()
-    lost = np.flatnonzero((np.diff(kept.indptr) == 0) & (np.diff(rows.indptr) > 0))
-    if is_training and lost.size:
-        raise ValueError(
-            f"{name} must have a value of at least {smallest:g} in {dtype} in each row that "
-            f"is not empty. Got {rows.data[rows.indptr[lost[0]]]:g} in row {lost[0]}. Scale all "
-            "values (sklearn.preprocessing.MaxAbsScaler)."
-        )
-    return kept.astype(dtype)
+    if sizes.min(initial=largest) < smallest:
+        data = np.where(sizes >= smallest, rows.data, 0).astype(rows.dtype)
+        rows = CsrRows(rows.indptr, rows.indices, data, rows.shape).without_zeros()
+    return rows.astype(dtype)
+
+
+# Labels
 
 
 def label_rows(
@@ -171,7 +170,7 @@ def label_rows(
             f"{name} must have the {n_features} features of X. Got {matrix.shape[1]}: vectorize "
             "label texts with the vectorizer that made X."
         )
-    return rows_in_range(as_csr_rows(matrix), name, is_training=True)
+    return rows_in_range(as_csr_rows(matrix), name)
 
 
 def label_texts(
@@ -187,14 +186,15 @@ def label_texts(
         raise ValueError(f"{needed} Got None.")
     given = _of_all_labels(label_features, n_labels, name)
     features = given.features
-    if isinstance(features, TextsWithFeatures):
-        if n_features is None:
-            raise ValueError(
-                f"{name} must be texts alone, as X is. Got TextsWithFeatures: pass X as "
-                "TextsWithFeatures, too, or the texts of the labels alone."
-            )
+    has_both = isinstance(features, TextsWithFeatures)
+    if has_both and n_features is not None:
         rows = label_rows(features.features, n_labels, n_features, DTYPE, estimator)
         return TextRows.of(text_rows(features.texts, name).texts, rows)
+    if has_both:
+        raise ValueError(
+            f"{name} must be texts alone, as X is. Got TextsWithFeatures: pass X as "
+            "TextsWithFeatures, too, or the texts of the labels alone."
+        )
     if not given.is_text:
         raise ValueError(f"{needed} Got a matrix: encoder='bag' reads features.")
     if n_features is not None:
@@ -228,6 +228,9 @@ def _of_all_labels(label_features: Any, n_labels: int, name: str) -> LabelFeatur
         f"{name} must have a row for each of the {n_labels} labels of y. Got {given.n_labels} "
         f"rows. {advice}"
     )
+
+
+# Features that a vectorizer makes of texts
 
 
 def fitted_vectorizer(parameter: Any, texts: np.ndarray, estimator: str) -> Any | None:
@@ -281,7 +284,7 @@ def vectorized_rows(
     rows = as_csr_rows(sp.csr_array(made))
     if not np.isfinite(rows.data).all():
         raise ValueError(f"{name} must make finite numbers. Got NaN or infinity.")
-    return rows_in_range(rows, name, is_training=False, dtype=DTYPE)
+    return rows_in_range(rows, name, DTYPE)
 
 
 def is_vectorizer(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
@@ -289,3 +292,81 @@ def is_vectorizer(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
     words = getattr(vectorizer, "vocabulary_", None)
     has_words = not isinstance(words, dict) or require("features", len(words))
     return has_words and hasattr(vectorizer, "transform")
+
+
+# Encoders
+
+
+def reads_texts(encoder: Any, estimator: str) -> bool:
+    """Return whether an encoder reads texts, not sparse rows."""
+    reads = getattr(encoder, "reads", "rows")
+    if reads not in ("rows", "texts"):
+        raise ValueError(
+            f"{estimator}: encoder {type(encoder).__name__} must declare reads = 'rows' or reads = "
+            f"'texts'. Got {reads!r}."
+        )
+    return bool(reads == "texts")
+
+
+def as_matrix(rows: CsrRows) -> sp.csr_array:
+    """Return rows as a matrix of scipy, without a copy."""
+    return sp.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def encoder_input(rows: CsrRows) -> Any:
+    """Return rows as encoders read them: a csr_array, or an array of texts."""
+    return rows.texts if isinstance(rows, TextRows) else as_matrix(rows)
+
+
+def joined_input(parts: Sequence[tuple[CsrRows, np.ndarray]]) -> Any:
+    """Return chosen rows of several matrices, or texts of several arrays, as one input."""
+    if all(isinstance(rows, TextRows) for rows, _ in parts):
+        return np.concatenate([rows.texts[at] for rows, at in parts])  # type: ignore[attr-defined]
+    starts = [rows.indptr[at] for rows, at in parts]
+    counts = [rows.indptr[at + 1] - first for (rows, at), first in zip(parts, starts, strict=True)]
+    indptr = np.append(0, np.cumsum(np.concatenate(counts)))
+    first = parts[0][0]
+    indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], first.dtype)
+    end = 0
+    for (rows, _), own_starts, own_counts in zip(parts, starts, counts, strict=True):
+        entries = own_starts, own_counts, rows.indices, rows.data
+        end = copy_entries(*map(read_only, entries), end, indices, data)
+    return sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, first.shape[1]))
+
+
+def encoded(
+    encoder: Encoder, rows: CsrRows, dim: int, dtype: Any, n_jobs: int | None, estimator: str
+) -> np.ndarray:
+    """Return the embeddings of all rows, (n, dim), checked; blank texts are not encoded."""
+    name, n = f"{estimator}: encode of encoder {type(encoder).__name__}", rows.shape[0]
+    at = np.flatnonzero(np.diff(rows.indptr))
+    if len(at) == n or not isinstance(rows, TextRows):
+        return checked(encoder.encode(encoder_input(rows), n_jobs=n_jobs), name, (n, dim), dtype)
+    out = np.zeros((n, dim), dtype)
+    if len(at):
+        V = encoder.encode(rows.texts[at], n_jobs=n_jobs)
+        out[at] = checked(V, name, (len(at), dim), dtype)
+    return out
+
+
+def checked(V: Any, name: str, shape: tuple[int, int], dtype: Any) -> np.ndarray:
+    """Return embeddings as an array that kernels read; rows must have norm 1 or 0."""
+    if not isinstance(V, np.ndarray) or V.dtype.kind != "f" or V.shape != shape:
+        kind = f" {V.dtype}" if isinstance(V, np.ndarray) else ""
+        raise ValueError(
+            f"{name} must return an array of floats of shape {shape}. Got "
+            f"{type(V).__name__}{kind} of shape {np.shape(V)}."
+        )
+    V = np.ascontiguousarray(V, dtype)
+    norms = np.sqrt(np.einsum("ij,ij->i", V, V))
+    is_wrong = (norms != 0) & ~(np.abs(norms - 1) <= _ROUNDING)
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
+        advice = "divide rows by their norms."
+        if not np.isfinite(norms[row]):
+            advice = "values are too large, or training diverged: lower learning_rate."
+        raise ValueError(
+            f"{name} must return rows of norm 1, or 0 for inputs without features. Got norm "
+            f"{norms[row]:g} in row {row}: {advice}"
+        )
+    return V

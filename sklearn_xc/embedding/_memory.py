@@ -56,17 +56,13 @@ def fit_arrays(
 ) -> list[Allocation]:
     """Return the arrays of the phase of a fit that needs most memory; `sampler` has started."""
     X, n, size = examples.X, len(examples.weight), examples.X.dtype.itemsize
-    n_batch, reads, width = min(sampler.batch_size_, n), sampler.reads, X.shape[1]
+    n_batch, reads = min(sampler.batch_size_, n), sampler.reads
     n_pool = min(n_batch * (1 + sampler.n_negatives), n_labels)
-    weights: Any = getattr(encoder, "parameter_shapes", lambda n_features, dim: [])
-    passes: Any = getattr(encoder, "batch_shapes", lambda n: [])
-    n_label_values = _n_values(X, examples) if Z is None else _n_values(Z)
-    always = [
-        Allocation("features of the instances", (_n_values(X),), 4 + size, 6),
-        Allocation("numbers of the instances", (n,), 8, 20),
-        Allocation("features of the labels", (n_label_values,), 4 + size, 4),
-        *_of_encoder(weights(None if isinstance(X, TextRows) else width, dim), size),
-    ]
+    width = None if isinstance(X, TextRows) else X.shape[1]
+
+    def of_encoder(method: str, *arguments: Any) -> list[Allocation]:
+        shapes = getattr(encoder, method)(*arguments) if hasattr(encoder, method) else []
+        return [Allocation(f"{name} of the encoder", shape, size, k) for name, shape, k in shapes]
 
     def embeddings(of_instances: int, of_labels: int, in_batch: int) -> list[Allocation]:
         return [
@@ -77,33 +73,35 @@ def fit_arrays(
         ]
 
     n_read = sum({"instances": 1, "last_seen": 1, "initial": 2}.get(name, 0) for name in reads)
+    encoding = embeddings(n_read, int("labels" in reads), 10)
     phases = [
+        encoding + of_encoder("batch_shapes", n_batch + n_pool),
+        embeddings(2 + ("initial" in reads), 4, 6),
         [
-            *embeddings(n_read, int("labels" in reads), 10),
-            *_of_encoder(passes(n_batch + n_pool), size),
-        ],
-        embeddings(1 + ("initial" in reads), 4, 6),
-        [
-            *embeddings(0, 8, 0),
+            *embeddings(1, 8, 0),
             Allocation("scores of pairs held out", scores_of_pairs, 2 * size + 28),
         ],
     ]
-    return always + max(phases, key=lambda phase: sum(array.n_bytes for array in phase))
-
-
-def _of_encoder(shapes: Any, itemsize: int) -> list[Allocation]:
     return [
-        Allocation(f"{name} of the encoder", shape, itemsize, times)
-        for name, shape, times in shapes
+        Allocation("features of the instances", (_n_values(X),), 4 + size, 6),
+        Allocation("numbers of the instances", (n,), 8, 20),
+        Allocation("features of the labels", (_n_label_values(examples, Z),), 4 + size, 4),
+        *of_encoder("parameter_shapes", width, dim),
+        *max(phases, key=lambda phase: sum(array.n_bytes for array in phase)),
     ]
 
 
-def _n_values(rows: CsrRows, examples: Examples | None = None) -> int:
-    """Return the values of rows, those beside texts included; or those of the labels' means."""
+def _n_values(rows: CsrRows) -> int:
+    """Return the number of values of rows, those beside texts included."""
     beside = features_beside(rows)
-    if examples is None:
-        own = len(rows.data) if isinstance(rows, TextRows) else 0
-        return own + (0 if beside is None else len(beside.data))
-    indptr, labels = examples.positives
+    own = len(rows.data) if isinstance(rows, TextRows) else 0
+    return own + (0 if beside is None else len(beside.data))
+
+
+def _n_label_values(examples: Examples, Z: CsrRows | None) -> int:
+    """Return the number of values of the labels' rows, at most those of the means of instances."""
+    if Z is not None:
+        return _n_values(Z)
+    (indptr, labels), rows = examples.positives, examples.X
     n_values = np.bincount(labels, np.repeat(np.diff(rows.indptr), np.diff(indptr)))
     return int(np.minimum(n_values, rows.shape[1]).sum())

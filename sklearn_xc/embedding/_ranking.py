@@ -13,9 +13,9 @@ from sklearn_xc._parallel.row_ranges import for_row_ranges
 from sklearn_xc._state.schema import Array, Record, declares
 from sklearn_xc._training.kernels.row_moves import squared_norms
 from sklearn_xc._weights.label_weights import LabelWeights
-from sklearn_xc.embedding._inputs import features_beside
-from sklearn_xc.embedding._label_means import LabelMeans, as_matrix, joined_rows
-from sklearn_xc.embedding.kernels.pair_scores import score_features, score_vectors
+from sklearn_xc.embedding._examples import LabelMeans, joined_rows
+from sklearn_xc.embedding._inputs import as_matrix, features_beside
+from sklearn_xc.embedding.kernels.scores import score_features, score_vectors
 from sklearn_xc.search import ExactIndex, MipsIndex, make_index
 
 #: Instances that are scored together; pieces are multiples, so that a search cuts them alike.

@@ -3,13 +3,13 @@
 The data of a mini-batch, whose labels are called its pool::
 
     rows -> a positive each, and further negatives -> pool of labels
-    rows, pool -> module.begin -> V, Z -> scores -> gradient by the scores       triplet_batch.py
+    rows, pool -> module.begin -> V, Z -> scores -> gradient by the scores
                   module.learn <- gradients by V and by Z <-'
 """
 
 import contextlib
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +20,10 @@ from sklearn_xc._parallel.team import Team
 from sklearn_xc._state.loops import Loop, restore
 from sklearn_xc._training.adam import LazyAdam, kept_steps, resume_steps
 from sklearn_xc._training.moving_rows import Entries
-from sklearn_xc.embedding._encoding import checked, encoded, encoder_input, joined_input
 from sklearn_xc.embedding._examples import Examples, labels_of_rows
+from sklearn_xc.embedding._inputs import checked, encoded, encoder_input, joined_input
 from sklearn_xc.embedding.encoders.protocol import Encoder
-from sklearn_xc.embedding.kernels.triplet_batch import triplet_gradient
+from sklearn_xc.embedding.kernels.steps import triplet_gradient
 from sklearn_xc.embedding.samplers.protocol import BatchSampler, TrainingState
 
 #: Scores whose gradients are worth a second thread.
@@ -43,19 +43,19 @@ class EpochReport(NamedTuple):
         return f"loss {self.loss:.4g}, {100 * self.violations:.2g} % of negatives within the margin"
 
 
-def as_fit_report(module: str, epochs: Sequence[EpochReport]) -> FitReport:
-    """Return the table of the epochs of a module, numbered from 1."""
-    columns = np.array(epochs, np.float64).reshape(-1, 3).T
+def as_fit_report(epochs: Mapping[str, Sequence[EpochReport]]) -> FitReport:
+    """Return the table of the epochs of each module, numbered from 1."""
+    rows = [
+        (module, number, *report)
+        for module, reports in epochs.items()
+        for number, report in enumerate(reports, 1)
+    ]
+    kinds = {"module": "<U10", "epoch": np.int64} | dict.fromkeys(EpochReport._fields, np.float64)
+    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
     return {
-        "module": np.full(len(epochs), module, "<U10"),
-        "epoch": np.arange(1, len(epochs) + 1),
-        **dict(zip(EpochReport._fields, columns, strict=True)),
+        name: np.array(column, dtype)
+        for (name, dtype), column in zip(kinds.items(), columns, strict=True)
     }
-
-
-def joined_reports(one: FitReport, other: FitReport) -> FitReport:
-    """Return the rows of both tables."""
-    return {name: np.concatenate([one[name], other[name]]) for name in one}
 
 
 class EncoderModule:

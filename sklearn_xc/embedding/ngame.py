@@ -1,12 +1,11 @@
 """Siamese encoder, classifiers and fused scores, trained on mini-batches of near instances."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.blank_rows import features_of
 from sklearn_xc._input.checks import check_targets, check_weights, require_labels
@@ -15,7 +14,6 @@ from sklearn_xc._input.parts import new_part
 from sklearn_xc._input.seeds import draw_seed
 from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._labels.features import LabelFeatures
-from sklearn_xc._labels.new_classes import are_names, with_new_classes, with_new_names
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.row_ranges import one_blas_thread
 from sklearn_xc._parallel.threads import count_threads
@@ -24,37 +22,40 @@ from sklearn_xc._state.fitted import built_apart
 from sklearn_xc._state.loops import Loop, kept_loops
 from sklearn_xc.base import threshold_for
 from sklearn_xc.embedding._answers import EmbeddingAnswers
-from sklearn_xc.embedding._encoding import EmbeddingCache, encoder_input, reads_texts
-from sklearn_xc.embedding._examples import Examples, held_out
+from sklearn_xc.embedding._examples import (
+    Examples,
+    LabelMeans,
+    SubstituteNorms,
+    held_out,
+    mean_rows,
+)
 from sklearn_xc.embedding._fusion import FUSIONS, Pairs
 from sklearn_xc.embedding._inputs import (
     TextRows,
-    as_label_features,
     contents,
+    encoder_input,
     features_beside,
     fitted_vectorizer,
     is_described,
-    label_rows,
-    label_texts,
+    reads_texts,
     vectorized_rows,
 )
-from sklearn_xc.embedding._label_means import LabelMeans, SubstituteNorms, mean_rows
 from sklearn_xc.embedding._memory import fit_arrays, require_memory
 from sklearn_xc.embedding._ranking import KnownFeatures, is_exact
 from sklearn_xc.embedding._training import (
     ClassifierModule,
     EncoderModule,
     EpochReport,
-    FitReport,
     SiameseTraining,
     as_fit_report,
-    joined_reports,
 )
 from sklearn_xc.embedding.encoders import ENCODERS
 from sklearn_xc.embedding.samplers import SAMPLERS
 from sklearn_xc.embedding.samplers.protocol import BatchSampler, Positives
 from sklearn_xc.search import make_index
 
+#: Epochs of modules, by their names.
+Epochs = dict[str, Sequence[EpochReport]]
 #: Methods of every encoder and sampler; see `Encoder` and `BatchSampler`.
 _ENCODER_METHODS = ("start", "encode", "forward", "learn")
 _SAMPLER_METHODS = ("start", "refresh", "batches", "negatives", "select")
@@ -73,12 +74,18 @@ _MOST_HELD_OUT = 10_000
 _SHARE, _ENOUGH, _LARGEST_SHARE = 0.1, 300, 0.3
 #: Held-out instances that determine the norms of substitutes for means, at most.
 _MOST_FOR_NORMS = 500
-#: Instances embedded at a time for the means of their labels: sums round by it.
-_EMBEDDED = 4096
 #: Bytes of the scores of held-out pairs that are found together.
 _PAIR_BYTES = 2**28
 #: Weights of instances between which sums and products stay numbers, also of float32 in a tree.
 _LIGHTEST, _HEAVIEST = 1e-20, 1e20
+
+
+class Stages(NamedTuple):
+    """The seed, the progress and the checkpoints of a training."""
+
+    seed: int
+    fit: Fit
+    loop: Loop
 
 
 class NGAMEEmbeddingXC(EmbeddingAnswers):
@@ -261,9 +268,6 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
     [0, 1]
     """
 
-    fit_report_: FitReport
-    n_iter_: int
-
     _parameter_constraints: dict = {  # noqa: RUF012
         "encoder": "no_validation",  # parts are checked as they are made
         "label_features": "no_validation",
@@ -381,126 +385,49 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         """
         with one_blas_thread():
             self._set_parts()
-            instances = self._instances(X, reset=True, is_training=True)
-            targets = check_targets(self, y, instances.shape[0])
-            weight = self._weights(sample_weight, instances.shape[0])
+            instances = self._instances(X, reset=True)
+            n = instances.shape[0]
+            targets = check_targets(self, y, n)
+            weight = self._weights(sample_weight, n)
             self._keep_targets(targets)
-            positives = Positives(*targets.by_instance(instances.shape[0]))
-            every = Examples.distinct(instances, positives, weight)
+            every = Examples.distinct(instances, Positives(*targets.by_instance(n)), weight)
             require_labels(self, targets, every.weight)
             every = every._replace(X=self._fit_vectorizer(every.X))
             Z = self._label_rows_of_fit(label_features, every)
             data = data_of(instances, targets, weight) | {"X": contents(instances)}
             data["label_features"] = None if Z is None else contents(Z)
-            seed = draw_seed(self.random_state)
-            with kept_loops(self, data, seed) as (loop, seed):
+            with kept_loops(self, data, draw_seed(self.random_state)) as (loop, seed):
                 n = len(every.weight)
-                n_wanted = self._n_to_hold_out(n)
-                train, chosen = held_out(every.positives, len(self.classes_), n_wanted, seed)
-                self._require_memory(every, len(chosen), Z)
-                # Encoder, classifiers and fusion; then with the held-out rows one or both again.
-                again = 0 if not len(chosen) else 2 if self._trains_encoder_again(chosen, n) else 1
-                fit = Fit(self, X, y, sample_weight, 3 + again)
-                self._train(every, train, Z, seed, fit, loop.within("held-out"))
+                train, held = held_out(every, len(self.classes_), self._n_to_hold_out(n), seed)
+                self._require_memory(every, len(held), Z)
+                encodes_again = len(held) > _SHARE * n and not self._is_frozen
+                fit = Fit(self, X, y, sample_weight, 3 + bool(len(held)) + encodes_again)
+                stages = Stages(seed, fit, loop.within("held-out"))
+                V, epochs = self._train_encoder(every, train, Z, stages)  # module M1
+                epochs |= self._train_classifiers(every, train, V, stages)  # module M2
                 self._count_instances(targets, weight)
                 fusing = fit.parts("fusion", 0, stage="fusion")
-                self._learn_fusion(every, train, chosen, seed)
+                self._learn_fusion(every, train, held, V, seed)
                 fusing.close()
-                if again == 2:
-                    self._train(every, np.arange(n), Z, seed, fit, loop.within("all"))
-                elif again == 1:
-                    self._train_classifiers(every, seed, fit, loop.within("all"))
+                if len(held):  # now with all instances
+                    rows, stages = np.arange(n), stages._replace(loop=loop.within("all"))
+                    if encodes_again:
+                        V, epochs = self._train_encoder(every, rows, Z, stages)
+                    epochs |= self._train_classifiers(every, rows, V, stages)
                 self._means = self._filled_means()
-                self.__dict__.pop("_cache", None)
+                self.fit_report_ = as_fit_report(epochs)
+                self.n_iter_ = len(self.fit_report_["loss"])
                 getattr(self.encoder_, "finish", lambda: None)()
                 fit.end()
         self._warn_of_unseen()
         return self
 
-    @built_apart
-    def add_labels(
-        self, X: Any = None, y: Any = None, *, label_features: Any = None, classes: Any = None
-    ) -> "NGAMEEmbeddingXC":
-        """Add labels whose features or text are known, but that have no instances.
-
-        Their embeddings serve as their classifiers. Nothing about the other labels changes.
-
-        Parameters
-        ----------
-        X, y : None
-            Not used: ``fit`` learns from instances.
-        label_features : LabelFeatures, TextsWithFeatures, {array-like, sparse matrix} of shape \
-                (n_new, n_features), or array-like of str of shape (n_new,)
-            As in the constructor.
-        classes : array-like of shape (n_new,), default=None
-            Their class labels, after a fit with a 1-D y, or their names, after a fit with column
-            names; None takes those of a ``LabelFeatures`` that has them. After a fit with an
-            indicator, they are the next columns.
-
-        Returns
-        -------
-        estimator
-            Itself. Classes stay sorted in ``classes_``; new columns come after the others.
-
-        Raises
-        ------
-        ValueError
-            For other features than X had; for classes that are missing, not distinct or already
-            known; and if the labels were fitted without label features, because the cosine with a
-            text is not comparable to the cosine with the mean of instances.
-
-        Warns
-        -----
-        UnseenLabelWarning
-            If a label has no feature, so that nothing is known about it.
-
-        Examples
-        --------
-        Add a label that is known only by its text:
-
-        >>> from sklearn.feature_extraction.text import TfidfVectorizer
-        >>> from sklearn_xc import NGAMEEmbeddingXC
-        >>> texts = ["a red apple", "green apple pie", "fast red car", "the car race"] * 10
-        >>> vectorizer = TfidfVectorizer().fit(texts)
-        >>> clf = NGAMEEmbeddingXC(
-        ...     label_features=vectorizer.transform(["apple", "car"]),
-        ...     label_names=["apple", "car"], random_state=0,
-        ... )
-        >>> clf = clf.fit(vectorizer.transform(texts), [[1, 0], [1, 0], [0, 1], [0, 1]] * 10)
-        >>> pie = vectorizer.transform(["pie"])
-        >>> clf = clf.add_labels(label_features=pie, classes=["pie"])
-        >>> labels, _ = clf.predict_topk(vectorizer.transform(["a pie"]), k=1)
-        >>> clf.classes_[labels].tolist()
-        [['pie']]
-        """
-        check_is_fitted(self)
-        if X is not None or y is not None:
-            raise ValueError(
-                f"{type(self).__name__}.add_labels: X and y must be None: give label_features, and "
-                "instances to fit."
-            )
-        if self._described is None:
-            raise ValueError(
-                f"{type(self).__name__}.add_labels needs a fit with label_features; labels were "
-                "the means of their instances, which new ones do not have."
-            )
-        n_unseen = len(self._unseen_labels)
-        with one_blas_thread():
-            self._add_labels(label_features, classes)
-        if len(self._unseen_labels) > n_unseen:
-            self._warn_of_added()
-        return self
-
     def _set_parts(self) -> None:
         """Set the encoder, and check the other parts."""
         name = type(self).__name__
-        self.encoder_ = new_part(
-            self.encoder,
-            ENCODERS,
-            _ENCODER_METHODS,
-            f"{name}: encoder",
-            "sklearn_xc.embedding.encoders.Encoder",
-        )
+        protocol = "sklearn_xc.embedding.encoders.Encoder"
+        who = f"{name}: encoder"
+        self.encoder_ = new_part(self.encoder, ENCODERS, _ENCODER_METHODS, who, protocol)
         sampler = self._new_sampler()
         make_index(self.index, who=f"{name}: index")
         self._reads_texts = reads_texts(self.encoder_, name)
@@ -512,16 +439,13 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
                 f"make_pipeline(TfidfVectorizer(), {name}()). Got "
                 f"{type(self.vectorizer).__name__}."
             )
-        if self.checkpoint_dir is None:
-            return
         known = {"encoder": (self.encoder_, ENCODERS), "sampler": (sampler, SAMPLERS)}
         for part, (own, table) in known.items():
-            kind: type = type(own)
-            if "_kept" not in vars(kind) and kind not in table.values():
+            if self.checkpoint_dir is not None and type(own) not in table.values():
                 raise TypeError(
                     f"{name}: with checkpoint_dir, {part} must be one of {sorted(table)}, or an "
                     "object of their classes: what others learn cannot be saved. Fit without "
-                    f"checkpoint_dir. Got {kind.__name__}."
+                    f"checkpoint_dir. Got {type(own).__name__}."
                 )
 
     def _new_sampler(self) -> BatchSampler:
@@ -530,8 +454,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
             f"{type(self).__name__}: sampler",
             "sklearn_xc.embedding.samplers.BatchSampler",
         )
-        sampler: BatchSampler = new_part(self.sampler, SAMPLERS, _SAMPLER_METHODS, who, protocol)
-        return sampler
+        return new_part(self.sampler, SAMPLERS, _SAMPLER_METHODS, who, protocol)
 
     def _weights(self, sample_weight: Any, n: int) -> np.ndarray:
         weight = check_weights(self, sample_weight, n)
@@ -551,13 +474,11 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         if not isinstance(X, TextRows):
             return X
         self.vectorizer_ = None
-        if X.features is not None:
-            return X
-        name = type(self).__name__
-        self.vectorizer_ = fitted_vectorizer(self.vectorizer, X.texts, name)
+        if X.features is None:
+            self.vectorizer_ = fitted_vectorizer(self.vectorizer, X.texts, type(self).__name__)
         if self.vectorizer_ is None:
             return X
-        return TextRows.of(X.texts, vectorized_rows(self.vectorizer_, X.texts, name))
+        return TextRows.of(X.texts, vectorized_rows(self.vectorizer_, X.texts, type(self).__name__))
 
     def _label_rows_of_fit(self, label_features: Any, examples: Examples) -> CsrRows | None:
         """Return the rows of the labels of y, None if only instances are known."""
@@ -568,25 +489,11 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         width = None if features is None else features.shape[1]
         return self._label_rows(given, len(self.classes_), examples.X.dtype, width)
 
-    def _label_rows(
-        self, given: Any, n_labels: int, dtype: Any, n_features: int | None
-    ) -> CsrRows | None:
-        """Return the rows of labels; instances have `n_features`, None for texts alone."""
-        name = type(self).__name__
-        if not self._reads_texts:
-            return label_rows(given, n_labels, self.n_features_in_, dtype, name)
-        width = n_features if self._has_given_features else None
-        return self._with_features(label_texts(given, n_labels, width, name), n_features)
-
     def _n_to_hold_out(self, n: int) -> int:
         share = self.validation_fraction
         if isinstance(share, str):
             share = min(_LARGEST_SHARE, max(_SHARE, _ENOUGH / max(1, n)))
         return min(_MOST_HELD_OUT, int(share * n))
-
-    def _trains_encoder_again(self, chosen: np.ndarray, n: int) -> bool:
-        """Return whether the encoder lacked so many of n rows that it is trained again."""
-        return len(chosen) > _SHARE * n and not self._is_frozen
 
     def _require_memory(self, every: Examples, n_held_out: int, Z: CsrRows | None) -> None:
         """Raise MemoryBudgetError for a fit that does not fit into memory."""
@@ -601,87 +508,46 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         arrays = fit_arrays(every, Z, self.encoder_, sampler, self._dim, len(self.classes_), pairs)
         require_memory(arrays, self._allowed_bytes(), type(self).__name__)
 
-    def _train(
-        self,
-        every: Examples,
-        rows: np.ndarray,
-        Z: CsrRows | None,
-        seed: int,
-        fit: Fit,
-        loop: Loop,
-    ) -> None:
-        """Train encoder and classifiers on some of the examples."""
-        examples, n_labels = every.take(rows), len(self.classes_)
-        features = None if Z is None else features_beside(Z)
+    def _train_encoder(
+        self, every: Examples, rows: np.ndarray, Z: CsrRows | None, stages: Stages
+    ) -> tuple[np.ndarray, Epochs]:
+        """Train the encoder on some of the examples; return embeddings of all, and epochs."""
+        n_labels, features = len(self.classes_), None if Z is None else features_beside(Z)
         self._features = None if features is None else KnownFeatures(features)
         self._described = None if Z is None else is_described(Z)
         self._known = features_of(every.X)
+        examples = every.take(rows)
         if Z is None:
             Z = mean_rows(examples, n_labels)
         else:
             self._known |= features_of(Z)
-        with_features = examples.with_features()
-        self._start_encoder(with_features.X, seed)
+        examples = examples.with_features()
+        if hasattr(self.encoder_, "name_features"):
+            self.encoder_.name_features(getattr(self, "feature_names_in_", None))
+        self.encoder_.start(encoder_input(examples.X), self._dim, stages.seed)
+        if getattr(self.encoder_, "is_given_", None) is not None:
+            self._known |= self.encoder_.is_given_
         known = np.flatnonzero(np.diff(Z.indptr) > 0)
-        own = with_features.of_labels(known, n_labels)
-        module = EncoderModule(
-            self.encoder_,
-            own.X,
-            Z.take(known),
-            self._dim,
-            count_threads(self.n_jobs),
-            type(self).__name__,
-            self._new_sampler().reads,
-        )
-        encoder_epochs = self._run("encoder", module, own, seed, fit, loop.within("encoder"))
-        self.fit_report_ = as_fit_report("encoder", encoder_epochs)
-        if isinstance(every.X, TextRows):
-            verbose = self._is_frozen and bool(self.verbose)
-            self._cache = EmbeddingCache(
-                every.X.texts, self._dim, type(self).__name__, verbose=verbose
-            )
-        self.label_embeddings_ = self._encode(Z, self._dim, Z.dtype)
-        self._train_classifiers(examples, seed, fit, loop)
-
-    def _start_encoder(self, X: CsrRows, seed: int) -> None:
-        """Start the encoder."""
-        self.__dict__.pop("_cache", None)  # of another start
-        name_features = getattr(self.encoder_, "name_features", None)
-        if name_features is not None:
-            name_features(getattr(self, "feature_names_in_", None))
-        self.encoder_.start(encoder_input(X), self._dim, seed)
-        is_given = getattr(self.encoder_, "is_given_", None)
-        if is_given is not None:
-            self._known |= is_given
+        own, dim, name = examples.of_labels(known, n_labels), self._dim, type(self).__name__
+        n_jobs, reads = count_threads(self.n_jobs), self._new_sampler().reads
+        module = EncoderModule(self.encoder_, own.X, Z.take(known), dim, n_jobs, name, reads)
+        epochs = self._run("encoder", module, own, stages.seed, stages)
+        self.label_embeddings_ = self._encode(Z, dim, Z.dtype)
+        return self._encode(every.X, dim, Z.dtype), epochs
 
     def _train_classifiers(
-        self,
-        examples: Examples,
-        seed: int,
-        fit: Fit,
-        loop: Loop,
-    ) -> None:
-        """Train classifiers, and find means, for the encoder as it is."""
+        self, every: Examples, rows: np.ndarray, V: np.ndarray, stages: Stages
+    ) -> Epochs:
+        """Train classifiers on some of the examples, which V embeds, and find means."""
         n_labels = len(self.classes_)
-        self._seen = examples.frequencies(n_labels)
-        examples = examples.with_features()
+        self._seen = every.take(rows).frequencies(n_labels)
+        rows = rows[np.diff(every.X.indptr)[rows] > 0]  # others cannot be embedded
+        examples, V = every.take(rows), V[rows]
         self.coef_ = self.label_embeddings_.copy()
-        dim, dtype = self.coef_.shape[1], self.coef_.dtype
-        module = ClassifierModule(self._encode(examples.X, dim, dtype), self.coef_)
-        epochs = self._run(
-            "classifier", module, examples, seed + 1, fit, loop.within("classifiers")
-        )
-        is_encoder = self.fit_report_["module"] == "encoder"
-        of_encoder = {name: column[is_encoder] for name, column in self.fit_report_.items()}
-        self.fit_report_ = joined_reports(of_encoder, as_fit_report("classifier", epochs))
-        self.n_iter_ = len(self.fit_report_["loss"])
-
-        def embedded() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            for first in range(0, len(examples.weight), _EMBEDDED):
-                rows = np.arange(first, min(first + _EMBEDDED, len(examples.weight)))
-                yield rows, self._encode(examples.X.take(rows), dim, dtype)
-
-        self._means = LabelMeans.of(examples, embedded(), n_labels, dim)
+        module = ClassifierModule(V, self.coef_)
+        epochs = self._run("classifier", module, examples, stages.seed + 1, stages)
+        self._means = LabelMeans.of(examples, V, n_labels)
+        return epochs
 
     def _run(
         self,
@@ -689,15 +555,14 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         module: EncoderModule | ClassifierModule,
         examples: Examples,
         seed: int,
-        fit: Fit,
-        loop: Loop,
-    ) -> Sequence[EpochReport]:
+        stages: Stages,
+    ) -> Epochs:
         """Train a module, a stage of the fit; a callback may stop it early."""
         n, n_epochs = len(examples.weight), self._n_epochs(kind, examples)
-        n_parts = n_epochs if n else 0
-        progress = fit.parts("epoch", n_parts, stage=kind, unit=f"{kind} epoch")
+        n_parts = n_epochs if n else 0  # no instance may have a feature
+        progress = stages.fit.parts("epoch", n_parts, stage=kind, unit=f"{kind} epoch")
         reports: Sequence[EpochReport] = []
-        if n:  # some instance has a feature
+        if n:
             sampler, n_jobs = self._new_sampler(), count_threads(self.n_jobs)
             sampler.start(n, n_epochs, seed, n_jobs)
             training = SiameseTraining(
@@ -710,9 +575,9 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
                 seed=seed,
                 n_workers=n_jobs,
             )
-            reports = training.fit(progress, loop)
+            reports = training.fit(progress, stages.loop.within(kind))
         progress.close()
-        return reports
+        return {kind: reports}
 
     @property
     def _dim(self) -> int:
@@ -743,37 +608,36 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         return round(min(_MOST_EPOCHS, _DRAWS[kind] * n_pairs / max(1, n)))
 
     def _learn_fusion(
-        self, examples: Examples, train: np.ndarray, chosen: np.ndarray, seed: int
+        self, every: Examples, train: np.ndarray, held: np.ndarray, V: np.ndarray, seed: int
     ) -> None:
         """Learn to fuse scores from held-out instances, and set the threshold of predictions."""
-        self.fusion_, self.threshold_, words = None, 0.0, self._label_words
-        some = examples.take(chosen[:_MOST_FOR_NORMS])
-        self._substitute_norms = SubstituteNorms()
-        if len(some.weight) and words is not None:
+        self.fusion_, self.threshold_, self._substitute_norms = None, 0.0, SubstituteNorms()
+        some, words = held[:_MOST_FOR_NORMS], self._label_words
+        if len(some) and words is not None:
+            features = features_beside(every.X.take(some))
             self._substitute_norms = self._means.substitute_norms(
-                self._embed(some.X), features_beside(some.X), self.label_embeddings_, words
+                V[some], features, self.label_embeddings_, words
             )
         self._means = self._filled_means()
-        rng = np.random.default_rng((seed, 2))
-        rows = chosen if len(chosen) else np.sort(rng.permutation(train)[:_MOST_HELD_OUT])
-        unseen = examples.take(rows)
-        if self.fusion != "sum" and len(chosen):
-            self._fit_fusion(unseen, seed)
+        if self.fusion != "sum" and len(held):
+            self._fit_fusion(every.take(held), V[held], seed)
         if self._targets_kind != "classes":
-            _, scores = self._topk_of(unseen.X, self._n_considered())
-            self.threshold_ = threshold_for(scores, len(unseen.positives.labels))
+            rng = np.random.default_rng((seed, 2))
+            rows = held if len(held) else np.sort(rng.permutation(train)[:_MOST_HELD_OUT])
+            examples, k = every.take(rows), self._n_considered()
+            _, scores = self._topk_of(examples.X, k, embedded=V[rows])
+            self.threshold_ = threshold_for(scores, len(examples.positives.labels))
 
-    def _fit_fusion(self, examples: Examples, seed: int) -> None:
+    def _fit_fusion(self, examples: Examples, V: np.ndarray, seed: int) -> None:
         """Fit the fusion to the pairs of shortlists, if some are relevant and some are not."""
         ranking, n_labels = self._ranking(with_index=True), len(self.classes_)
         n_listed = min(3 * self._shortlist_size(1), n_labels)
         n_together = max(1, _PAIR_BYTES // (100 * ranking.n_scores * n_listed))
         pieces = []
-        for first in range(0, len(examples.weight), n_together):
-            rows = np.arange(first, min(first + n_together, len(examples.weight)))
+        for first in range(0, len(V), n_together):
+            rows = np.arange(first, min(first + n_together, len(V)))
             part = examples.take(rows)
-            V = self._embed(part.X)
-            pairs = Pairs.of_shortlists(part, V, ranking, self.n_candidates, n_labels)
+            pairs = Pairs.of_shortlists(part, V[rows], ranking, self.n_candidates, n_labels)
             pieces.append(pairs._replace(of=rows[pairs.of]))
         pairs = Pairs(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
         # Every label of a held-out instance also has training instances, by choice: labels without
@@ -791,52 +655,6 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
     def _filled_means(self) -> LabelMeans:
         """Return the means, with substitutes for labels without instances."""
         return self._means.filled(self.label_embeddings_, self._label_words, self._substitute_norms)
-
-    def _add_labels(self, label_features: Any, classes: Any) -> None:
-        """Add labels; see ``add_labels``."""
-        name, n_old = type(self).__name__, len(self.classes_)
-        is_one_d = self._targets_kind == "classes"
-        if is_one_d and self._is_binary:
-            raise ValueError(
-                f"{name}: add_labels would make more than two classes of two; fit with an "
-                "indicator y, or with more classes."
-            )
-        given = as_label_features(label_features, f"{name}: label_features")
-        if given.classes is not None:
-            wanted = np.arange(n_old, n_old + given.n_labels)
-            if is_one_d or are_names(self.classes_):
-                wanted = classes = given.classes if classes is None else np.asarray(classes)
-            given = given.of_classes(wanted, f"{name}: label_features")
-        width = None if self._features is None else self._features.rows.shape[1]
-        Z = self._label_rows(given, given.n_labels, self.coef_.dtype, width)
-        assert Z is not None
-        n_new = given.n_labels
-        joined = with_new_classes if is_one_d else with_new_names
-        classes = joined(name, self.classes_, classes, n_new)
-        # Columns stay where they are, classes are sorted.
-        order = np.argsort(classes, kind="stable") if is_one_d else np.arange(len(classes))
-        self.classes_ = classes[order]
-        features, words = features_beside(Z), None
-        if self._features is not None and features is not None:
-            self._features = self._features.joined(features, order)
-            words = self._features.rows.take(np.argsort(order)[n_old:])
-        self._known = self._known | features_of(Z)
-        vectors, zeros = self._embed(Z), np.zeros(n_new, np.int64)
-        self._means = self._means.joined(vectors, words, order, self._substitute_norms)
-        for attribute, new in (
-            ("label_embeddings_", vectors),
-            ("coef_", vectors),
-            ("label_counts_", zeros),
-            ("_described", is_described(Z)),
-        ):
-            both = np.concatenate([getattr(self, attribute), new])
-            setattr(self, attribute, both[order])
-        self._seen = self._seen.with_labels(n_new, order)
-        self._unseen_labels = self._find_unseen()
-
-    def _warn_of_added(self) -> None:
-        """Warn of unseen labels, as deep below the caller as where ``fit`` does it."""
-        self._warn_of_unseen()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

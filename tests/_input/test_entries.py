@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc.embedding.kernels.entries import copy_entries, thin_entries
+from sklearn_xc.embedding.kernels.steps import copy_entries, thin_entries
 
 
 def make(seed, n=6, dtype=np.float64):

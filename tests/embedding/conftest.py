@@ -20,10 +20,16 @@ class Documents(NamedTuple):
 
 
 def _make(**parameters):
-    own = {"embedding_dim": 12, "max_iter": 3, "classifier_max_iter": 2,
-           "learning_rate": 0.01, "n_candidates": 8,
-           "sampler": NgameSampler(refresh_interval=2, batch_size=30), "validation_fraction": 0.1,
-           "random_state": 0}  # fmt: skip
+    own = {
+        "embedding_dim": 12,
+        "max_iter": 3,
+        "classifier_max_iter": 2,
+        "learning_rate": 0.01,
+        "n_candidates": 8,
+        "sampler": NgameSampler(refresh_interval=2, batch_size=30),
+        "validation_fraction": 0.1,
+        "random_state": 0,
+    }
     return NGAMEEmbeddingXC(**{**own, **parameters})
 
 

@@ -1,7 +1,5 @@
 """What every encoder of sparse rows does, whatever it is; of texts see tests/transformer."""
 
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -51,19 +49,6 @@ def learn(encoder, n_steps, dtype, n_jobs=1):
 
 @EVERY
 @DTYPES
-def test_embeddings_are_unit_rows_or_zero(name, dtype):
-    encoder, X = started(name, dtype, n_steps=3), make_inputs(dtype=dtype)
-    V = encoder.encode(X)
-    assert V.dtype == dtype
-    assert V.shape == (N, DIM)
-    expected = np.ones(N)
-    expected[[2, 3]] = 0.0
-    np.testing.assert_allclose(np.linalg.norm(V, axis=1), expected, atol=4 * np.finfo(dtype).eps)
-    assert not V[[2, 3]].any()
-
-
-@EVERY
-@DTYPES
 def test_bits_of_a_row_depend_on_nothing_but_the_row(name, dtype, monkeypatch):
     import sklearn_xc.embedding.encoders.bag
 
@@ -81,16 +66,6 @@ def test_bits_of_a_row_depend_on_nothing_but_the_row(name, dtype, monkeypatch):
 
 
 @EVERY
-def test_a_forward_pass_without_chance_is_what_encode_returns(name):
-    encoder, X, Z = started(name, n_steps=3), make_inputs(), make_inputs(1)
-    rows, others = np.array([4, 2, 4, 9]), np.array([0, 3, 8])
-    passed = encoder.forward(both(X[rows], Z[others]), np.random.default_rng(0))
-    expected = np.concatenate([encoder.encode(X[rows]), encoder.encode(Z[others])])
-    assert passed.V.tobytes() == expected.tobytes()
-    assert len(encoder.forward(X[rows[:0]], np.random.default_rng(0)).V) == 0
-
-
-@EVERY
 @DTYPES
 def test_training_gives_the_same_bits_with_any_number_of_threads(name, dtype, monkeypatch):
     monkeypatch.setattr("sklearn_xc.embedding.encoders.bag._LEAST_WORK", 1)
@@ -101,16 +76,6 @@ def test_training_gives_the_same_bits_with_any_number_of_threads(name, dtype, mo
         assert started(name, dtype, n_steps=5, n_jobs=n_jobs).encode(X).tobytes() == (
             expected.tobytes()
         )
-
-
-@EVERY
-def test_a_stored_encoder_learns_on_as_the_other_would(name):
-    encoder, X = started(name, n_steps=3), make_inputs()
-    stored = pickle.loads(pickle.dumps(encoder))
-    assert stored.encode(X).tobytes() == encoder.encode(X).tobytes()
-    for each in (encoder, stored):
-        learn(each, 3, np.float64)
-    assert stored.encode(X).tobytes() == encoder.encode(X).tobytes()
 
 
 @EVERY

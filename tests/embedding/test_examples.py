@@ -77,8 +77,10 @@ class TestDistinct:
 def test_labels_of_rows():
     sets = [[0, 2], [], [1], [3, 4, 5]]
     assert sets_of(labels_of_rows(positives_of(sets), np.array([3, 1, 0]))) == [
-        (3, 4, 5), (), (0, 2),
-    ]  # fmt: skip
+        (3, 4, 5),
+        (),
+        (0, 2),
+    ]
 
 
 def test_label_sums():

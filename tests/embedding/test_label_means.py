@@ -6,9 +6,14 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from sklearn_xc._input.data import as_csr_rows
-from sklearn_xc.embedding._examples import Examples
+from sklearn_xc.embedding import _examples
+from sklearn_xc.embedding._examples import (
+    SUBSTITUTE_NORM,
+    Examples,
+    LabelMeans,
+    SubstituteNorms,
+)
 from sklearn_xc.embedding._inputs import TextRows
-from sklearn_xc.embedding._label_means import SUBSTITUTE_NORM, LabelMeans, SubstituteNorms
 from sklearn_xc.embedding.samplers.protocol import Positives
 
 N, L, D, DIM = 40, 9, 15, 5
@@ -31,9 +36,9 @@ def make(seed=0, dtype=np.float64, labels=None):
 
 
 def means_of(examples, V, step=N):
-    ranges = [np.arange(first, min(first + step, N)) for first in range(0, N, step)]
-    parts = ((rows, V[rows]) for rows in ranges)
-    return LabelMeans.of(examples, parts, L, DIM)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_examples, "_EMBEDDED", step)
+        return LabelMeans.of(examples, V, L)
 
 
 def dense(rows):
@@ -49,12 +54,6 @@ def assert_means(means, weighted, V, X, rtol=1e-12):
 def test_are_sums_of_norm_1(step):
     examples, V, weighted = make()
     assert_means(means_of(examples, V, step), weighted, V, dense(examples.X))
-
-
-def test_keep_float32():
-    examples, V, _ = make(dtype=np.float32)
-    means = means_of(examples, V)
-    assert means.vectors.dtype == means.words.dtype == np.float32
 
 
 def test_without_words():

@@ -8,9 +8,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from sklearn_xc._input.data import CsrRows, as_csr_rows
-from sklearn_xc._weights import label_weights
-from sklearn_xc.embedding import _ranking
-from sklearn_xc.embedding._label_means import LabelMeans
+from sklearn_xc.embedding._examples import LabelMeans
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking
 
 N, L, D, DIM = 60, 25, 50, 9
@@ -122,12 +120,6 @@ class TestShortlist:
             n_common += len(best & near)
         assert n_common > 0 or size == 1
 
-    def test_no_label_without_a_common_feature(self):
-        """An instance without features has the best classifiers and the nearest means alone."""
-        data = make()
-        listed = ranking_of(data).shortlist(data.X, data.V, 4)[EMPTY_INSTANCE]
-        assert 4 <= (listed >= 0).sum() <= 8
-
     @pytest.mark.parametrize("known", [True, False])
     @pytest.mark.parametrize("size", [L, L + 1, 10**9])
     def test_all_labels(self, size, known):
@@ -156,17 +148,3 @@ def test_blank_instances_score_0_with_all_labels(known):
     found = ranking_of(data._replace(X=X, F=F), known=known).is_blank(X, V)
     expected = [EMPTY_INSTANCE, 6] if known else [EMPTY_INSTANCE, 5, 6]
     assert np.flatnonzero(found).tolist() == expected
-
-
-def test_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(_ranking, "TOGETHER", 7)
-    monkeypatch.setattr(label_weights, "ROWS_PER_TASK", 11)
-    data = make(np.float32)
-    answers = []
-    for n_jobs in (1, 2, 3):
-        ranking = ranking_of(data, n_jobs)
-        listed = ranking.shortlist(data.X, data.V, 5)
-        answer = [listed, ranking.scores(data.X, data.V, listed)]
-        answers.append([part.tobytes() for part in answer])
-    assert answers[1] == answers[0]
-    assert answers[2] == answers[0]

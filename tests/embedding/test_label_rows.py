@@ -6,9 +6,8 @@ import scipy.sparse as sp
 
 from sklearn_xc import LabelFeatures
 from sklearn_xc._input.data import CsrRows, as_csr_rows
-from sklearn_xc.embedding._examples import Examples
+from sklearn_xc.embedding._examples import Examples, mean_rows
 from sklearn_xc.embedding._inputs import label_rows
-from sklearn_xc.embedding._label_means import mean_rows
 from sklearn_xc.embedding.samplers import Positives
 
 NAME = "NGAMEEmbeddingXC"
@@ -42,15 +41,6 @@ def test_another_number_of_rows_names_the_trap():
         resolve(Z, n_labels=7)
     with pytest.raises(ValueError, match=rf"{expected} of y\. Got 4 rows\. If y is a part"):
         resolve(LabelFeatures(Z), n_labels=7)
-
-
-@pytest.mark.parametrize("wrong", [np.nan, np.inf])
-@pytest.mark.parametrize("make", [np.array, sp.csr_array])
-def test_nan_and_inf_are_refused(make, wrong):
-    features = Z.copy()
-    features[2, 1] = wrong
-    with pytest.raises(ValueError, match=r"NGAMEEmbeddingXC: label_features: .*(NaN|infinity)"):
-        resolve(LabelFeatures(make(features)))
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,9 @@
 """A bag of embeddings that starts from given vectors of its features, by itself and in a fit."""
 
-import pickle
-
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV
 
-import sklearn_xc
 from sklearn_xc import DecompMIPSSkipGram
 from sklearn_xc.embedding.encoders import BagOfEmbeddings
 
@@ -82,46 +75,6 @@ def test_what_is_refused(make, documents):
             make(encoder=encoder, label_features=Z).fit(X, Y)
 
 
-def test_fitted_vectors(make, documents):
-    X, Y, Z = documents
-    names = [f"w{j}" for j in range(X.shape[1])]
-    sentences = [[names[j] for j in row.nonzero()[0]] for row in X.toarray()] * 4
-    vectors = DecompMIPSSkipGram(DIM, subsample=None, max_iter=2, random_state=0).fit(sentences)
-    frame = pd.DataFrame(X.toarray(), columns=names)
-    found = [
-        make(encoder=BagOfEmbeddings(embedding_init=given), label_features=Z).fit(frame, Y).coef_
-        for given in ((vectors.words_, vectors.vectors_), FrozenEstimator(vectors))
-    ]
-    assert found[0].tobytes() == found[1].tobytes()
-
-
-def test_the_same_bytes_and_searches(make, documents, tmp_path):
-    X, Y, Z = documents
-    encoder = BagOfEmbeddings(embedding_init=vectors_of(X))
-    expected = make(encoder=encoder, label_features=Z, n_jobs=1).fit(X, Y)
-    assert not hasattr(encoder, "embeddings_")
-    at_random = make(label_features=Z).fit(X, Y)
-    assert np.abs(at_random.coef_ - expected.coef_).max() > 0.01
-    others = [clone(expected), pickle.loads(pickle.dumps(expected)), clone(expected)]
-    others[2].set_params(n_jobs=2)
-    for other in others:
-        assert other.fit(X, Y).coef_.tobytes() == expected.coef_.tobytes()
-    expected.save(tmp_path / "model")
-    loaded = sklearn_xc.load(tmp_path / "model")
-    for one, other in zip(loaded.predict_topk(X), expected.predict_topk(X), strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert loaded.fit(X, Y).coef_.tobytes() == expected.coef_.tobytes()
-    model = make(encoder=encoder, max_iter=1, classifier_max_iter=1)
-    search = GridSearchCV(model, {"encoder__embedding_init": [None, vectors_of(X, 2)]}, cv=2)
-    y = np.asarray(Y.argmax(axis=1)).ravel()
-    assert np.isfinite(search.fit(X, y).cv_results_["mean_test_score"]).all()
-    model = make(encoder=encoder, label_features=Z, checkpoint_dir=tmp_path / "kept").fit(X, Y)
-    assert clone(model).fit(X, Y).coef_.tobytes() == expected.coef_.tobytes()
-    other = clone(model).set_params(encoder__embedding_init=vectors_of(X, 2))
-    with pytest.raises(ValueError, match="checkpoint_dir"):
-        other.fit(X, Y)
-
-
 def test_an_instance_of_given_features_alone_is_not_blank(make, documents):
     """Word 2 means what word 3 does, which training shows; word 2 is in no instance."""
     X, Y, Z = (part.toarray() for part in documents)
@@ -138,14 +91,3 @@ def test_an_instance_of_given_features_alone_is_not_blank(make, documents):
     assert model.embed(only) @ model.embed(like_it).T > 0.6
     clone_of_random = make(encoder=BagOfEmbeddings(embedding_init=np.vstack([0 * V[:3], V[3:]])))
     assert not clone_of_random.set_params(label_features=Z).fit(X, Y).embed(only).any()
-
-
-def test_given_vectors_count_in_memory(make, documents):
-    X = documents.X
-    usual, given = (
-        encoder.parameter_shapes(X.shape[1], DIM)
-        for encoder in (BagOfEmbeddings(), BagOfEmbeddings(embedding_init=vectors_of(X)))
-    )
-    assert [shape for shape in given if shape not in usual] == [
-        ("vectors to start from", (X.shape[1], DIM), 1)
-    ]

@@ -1,6 +1,5 @@
 """The index of shortlists: exact by default, near it otherwise, built when it is needed."""
 
-import pickle
 from contextlib import nullcontext
 
 import numpy as np
@@ -77,27 +76,6 @@ class TestWhenItIsBuilt:
         assert len(built) == 3
         model.set_params(index="exact").predict_topk(X)
         assert len(built) == 3
-
-    @pytest.mark.parametrize("index", INDEXES, ids=str)
-    def test_it_is_not_stored(self, index, make, documents):
-        X, Y, Z = documents
-        model = make(index=index, label_features=Z).fit(X, Y)
-        expected = as_bytes(model.predict_topk(X))
-        again = pickle.loads(pickle.dumps(model))
-        assert not hasattr(again, "_search_index")
-        assert as_bytes(again.predict_topk(X)) == expected
-
-    def test_other_settings_of_the_instance_build_another(self, make, documents, built):
-        X, Y, Z = documents
-        index = SphericalIndex(3)
-        model = make(index=index, label_features=Z).fit(X, Y)
-        built.clear()
-        model.predict_topk(X)
-        assert len(built) == 1
-        index.n_clusters = 5
-        model.predict_topk(X)
-        assert len(built) == 2
-        assert built[1]._index.centroids_.shape[0] == 5
 
     def test_it_must_fit_into_memory(self, make, documents):
         X, Y, Z = documents

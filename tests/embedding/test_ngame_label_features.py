@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from sklearn_xc._input.data import as_csr_rows
 from sklearn_xc.embedding._fusion import FUSIONS
 
 #: Labels without a training instance: one of each topic, and in no order.
@@ -40,23 +39,6 @@ class TestFusedScores:
         hits = np.take_along_axis(Y[has_unseen].toarray(), labels, axis=1)
         found = (hits * np.isin(labels, UNSEEN)).sum() / Y[has_unseen][:, UNSEEN].sum()
         assert found > 0.5
-
-    def test_a_clear_match_is_worth_what_it_is_for_others(self, model, data):
-        """An unseen label counts as a rare one: nobody has learnt that they never are."""
-        X, Y, _, has_unseen = data
-        rows = np.flatnonzero(has_unseen)
-        true = Y[rows].toarray()[:, UNSEEN] > 0
-        labels = np.tile(UNSEEN, (len(rows), 1))
-        scores = model._ranking(with_index=False).scores(
-            as_csr_rows(X[rows]), model.embed(X[rows]), labels
-        )
-        found = model.fusion_(scores, model._seen.counts[labels])
-        assert found[true].mean() > 0.2
-        assert found[~true].mean() < 0.1 * found[true].mean()
-        rarest = model.fusion_.rarest_
-        assert 0 < rarest <= np.delete(model._seen.counts, UNSEEN).min()
-        as_rare = model.fusion_(scores, np.full(labels.shape, rarest))
-        np.testing.assert_array_equal(found, as_rare)
 
     def test_the_fusion_is_not_taught_by_them(self, make, data, monkeypatch):
         """No pair of a label without instances, though they are on the shortlists."""

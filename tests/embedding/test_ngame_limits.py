@@ -8,10 +8,6 @@ import scipy.sparse as sp
 
 from sklearn_xc.embedding.samplers import (
     SAMPLERS,
-    AnceSampler,
-    InBatchSampler,
-    NgameSampler,
-    TasSampler,
 )
 
 
@@ -46,15 +42,6 @@ class TestInstances:
 
 class TestTargets:
     @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
-    def test_a_label_on_every_row(self, sampler, make, documents):
-        X, Y, Z = documents
-        Y = Y.tolil()
-        Y[:, 7] = 1
-        model = make(label_features=Z, sampler=sampler, validation_fraction=0.0).fit(X, Y.tocsr())
-        assert model.label_counts_[7] == 160
-        assert np.isfinite(model.coef_).all()
-
-    @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
     def test_instances_with_all_labels(self, sampler, make, documents, curve_of):
         """They have no negatives, and others do."""
         X, Y, Z = documents
@@ -65,45 +52,6 @@ class TestTargets:
         full = make(label_features=Z, sampler=sampler).fit(X, np.ones((160, 20)))
         np.testing.assert_allclose(full.coef_, full.label_embeddings_, atol=1e-15)
         assert [loss for loss, _ in curve_of(full, "encoder")] == [0.0] * 3
-
-
-class TestLabelFeatures:
-    def test_empty_rows_work(self, make, documents):
-        X, Y, Z = documents
-        Z = Z.tolil()
-        Z[3] = 0
-        model = make(label_features=Z.tocsr()).fit(X, Y)
-        assert not model.label_embeddings_[3].any()
-        assert np.linalg.norm(model.coef_[3]) == pytest.approx(1)  # learnt of its instances
-
-
-class TestParameters:
-    #: Where numbers are large or small, which is another thing for each dtype.
-    RATES = ({"learning_rate": 1e3}, {"learning_rate": 1e-300})
-    SIZES = (
-        {"embedding_dim": 1}, {"n_candidates": 2**61}, {"top_k": 2**61}, {"n_jobs": 10**12},
-        {"sampler": NgameSampler(refresh_interval=2**61)}, {"validation_fraction": 0.999},
-        {"max_iter": 0, "classifier_max_iter": 0}, {"sampler": NgameSampler(cluster_size=1)},
-        {"sampler": NgameSampler(cluster_size=2**61)}, {"fusion": "tree"},
-        {"sampler": "ngame", "max_iter": "auto", "classifier_max_iter": "auto"},
-        {"sampler": InBatchSampler(2**61)}, {"sampler": NgameSampler(batch_size=2)},
-        {"sampler": AnceSampler(batch_size=2**61)}, {"sampler": TasSampler(cluster_size=2**61)},
-    )  # fmt: skip
-
-    @pytest.mark.parametrize(
-        ("parameters", "dtype"),
-        [(rates, dtype) for rates in RATES for dtype in (np.float32, np.float64)]
-        + [(sizes, np.float64) for sizes in SIZES],
-        ids=str,
-    )
-    def test_extremes_work(self, dtype, parameters, make, documents):
-        X, Y, Z = documents
-        X, own = X.astype(dtype), {"validation_fraction": 0.25, **parameters}
-        model = make(label_features=Z, **own).fit(X, Y)
-        for values in (model.coef_, model.embed(X), model.predict_topk(X, 3)[1], model.threshold_):
-            assert np.isfinite(values).all()
-        assert model.predict(X).shape == (160, 20)
-        assert (model.fusion_ is None) == (own["validation_fraction"] == 0)
 
 
 class TestRange:
@@ -117,46 +65,21 @@ class TestRange:
     @pytest.mark.parametrize(
         ("dtype", "scale", "message"),
         [
-            (
-                np.float64,
-                1e200,
-                r"must have values up to 1e\+100 in float64. Got 6\.54654e\+199 in row 2",
-            ),
-            (np.float64, 1e-300, r"must have a value of at least 1e-100 in float64 .* in row 0"),
-            (
-                np.float32,
-                1e25,
-                r"must have values up to 1e\+15 in float32. Got 6\.54654e\+24 in row 2",
-            ),
-            (
-                np.float32,
-                1e-25,
-                r"must have a value of at least 1e-15 in float32 .* in row 0",
-            ),
+            (np.float64, 1e200, r"up to 1e\+100 in float64. Got 6\.54654e\+199 in row 2"),
+            (np.float32, 1e25, r"up to 1e\+15 in float32. Got 6\.54654e\+24 in row 2"),
         ],
     )
     def test_instances(self, dtype, scale, message, model, documents):
         X, Y, _ = documents
         before = pickle.dumps(model)
-        with pytest.raises(ValueError, match=f"NGAMEEmbeddingXC: X .*{message}"):
+        with pytest.raises(ValueError, match=f"NGAMEEmbeddingXC: X must have values {message}"):
             model.fit((X * scale).astype(dtype), Y)
         assert pickle.dumps(model) == before
 
-    @pytest.mark.parametrize("scale", [1e200, 1e-300])
-    def test_label_features(self, scale, model, make, documents):
+    def test_tiny_values_are_zeros(self, make, documents):
         X, Y, Z = documents
-        before, message = (
-            pickle.dumps(model),
-            "NGAMEEmbeddingXC: label_features must have .* in row 0",
-        )
-        for call in (
-            lambda: make(label_features=Z * scale).fit(X, Y),
-            lambda: model.fit(X, Y, label_features=Z * scale),
-            lambda: model.add_labels(label_features=Z * scale),
-        ):
-            with pytest.raises(ValueError, match=message):
-                call()
-        assert pickle.dumps(model) == before
+        tiny = (X * 1e-25).astype(np.float32)
+        assert not make(label_features=Z).fit(tiny, Y).embed(tiny).any()
 
     @pytest.mark.parametrize(
         ("weight", "named"), [(1e300, r"1e\+300"), (1e-300, "1e-300"), (1e21, r"1e\+21")]

@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc.embedding import _answers
-from sklearn_xc.embedding._memory import Allocation, require_memory
 from sklearn_xc.embedding.samplers import AnceSampler, InBatchSampler
 from sklearn_xc.exceptions import MemoryBudgetError
 
@@ -54,13 +53,17 @@ def test_peaks_are_about_what_is_required(make, monkeypatch):
         ({"embedding_dim": 10**9}, r"residual block .*, 2 x 1000000000 x 1000000000 x 8 bytes"),
         ({"max_memory": 1000, "embedding_dim": 1}, "scores of pairs held out"),
         ({"max_memory": "1MB", "embedding_dim": 500}, "residual block"),
-        ({"max_memory": 1.5 * MB, "embedding_dim": 99, "sampler": InBatchSampler(10**6)},
-         r"embeddings of a mini-batch, \d+ x 99 x 8 bytes, 10 times. Lower embedding_dim"),
-        ({"max_memory": "0.3 MB", "n_candidates": 10**9, "validation_fraction": 0.5},
-         r"scores of pairs held out, \d+ x 5 x 44 bytes. Lower embedding_dim, n_candi"),
+        (
+            {"max_memory": 1.5 * MB, "embedding_dim": 99, "sampler": InBatchSampler(10**6)},
+            r"embeddings of a mini-batch, \d+ x 99 x 8 bytes, 10 times. Lower embedding_dim",
+        ),
+        (
+            {"max_memory": "0.3 MB", "n_candidates": 10**9, "validation_fraction": 0.5},
+            r"scores of pairs held out, \d+ x 5 x 44 bytes. Lower embedding_dim, n_candi",
+        ),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_fits_are_refused(parameters, named, make, documents):
     X, Y, Z = documents
     model = make(label_features=Z, sampler="in_batch").fit(X, Y)
@@ -106,17 +109,3 @@ def test_answers_in_pieces_are_the_same(dtype, make, documents, monkeypatch):
     again = make(label_features=Z, validation_fraction=0.3).fit(X[:160], Y.toarray())
     for one, other in zip(trees, again.fusion_.trees_, strict=True):
         assert one.tobytes() == other.tobytes()
-
-
-def test_the_largest_array_is_named():
-    arrays = [
-        Allocation("one", (3, 4), 8),
-        Allocation("other", (2**20, 3), 8, 2),
-    ]
-    message = (
-        "Name: 48.0 MiB are needed and max_memory allows 1.0 MiB. The largest array is other, "
-        "1048576 x 3 x 8 bytes, 2 times. Do that."
-    )
-    with pytest.raises(MemoryBudgetError, match=message):
-        require_memory(arrays, MB, "Name", "Do that.")
-    require_memory(arrays, 49 * MB, "Name")

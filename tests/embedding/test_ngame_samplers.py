@@ -5,13 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
-from sklearn_xc.embedding.encoders import ENCODERS, BagOfEmbeddings
 from sklearn_xc.embedding.samplers import (
-    SAMPLERS,
-    AnceSampler,
     InBatchSampler,
-    NgameSampler,
-    OrderedSgdSampler,
 )
 
 
@@ -82,33 +77,6 @@ def test_negatives_are_a_set_for_the_whole_mini_batch(make, documents):
     assert a.coef_.tobytes() == b.coef_.tobytes()
 
 
-@pytest.mark.parametrize("name", sorted(SAMPLERS))
-def test_a_name_is_an_instance_with_its_defaults(name, make, documents):
-    X, Y, Z = documents
-    a, b = (
-        make(sampler=sampler, label_features=Z, max_iter=8).fit(X, Y)
-        for sampler in (name, SAMPLERS[name]())
-    )
-    assert a.coef_.tobytes() == b.coef_.tobytes()
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (NgameSampler(2, batch_size=5), NgameSampler(1, batch_size=5)),
-        (AnceSampler(batch_size=5), AnceSampler(n_negatives=2, batch_size=5)),
-        (AnceSampler(1, 1, batch_size=5), AnceSampler(3, 1, batch_size=5)),
-        (OrderedSgdSampler(batch_size=5), OrderedSgdSampler(0.2, batch_size=5)),
-        (InBatchSampler(5), InBatchSampler(6)),
-    ],
-    ids=str,
-)
-def test_parameters_matter(one, other, make, documents):
-    X, Y, Z = documents
-    a, b = (make(sampler=s, label_features=Z, max_iter=8).fit(X, Y) for s in (one, other))
-    assert a.coef_.tobytes() != b.coef_.tobytes()
-
-
 def test_a_users_sampler(make, documents):
     X, Y, Z = documents
     told = Told()
@@ -158,53 +126,3 @@ def test_by_number_of_features(make, documents):
     make(sampler=ByLength(batch_size=30), label_features=Z).fit(X, Y)
     assert all((np.diff(each) >= 0).all() for each in ByLength.lengths)
     assert {2, 5} & set(np.concatenate(ByLength.lengths))
-
-
-class Bare:
-    """The methods of encoders and samplers, and no parameters."""
-
-    start = refresh = batches = negatives = select = encode = forward = learn = print
-
-
-class TestWhatIsNoPart:
-    @pytest.mark.parametrize(
-        ("parameter", "known", "protocol"),
-        [
-            (
-                "sampler",
-                "'ance', 'in_batch', 'ngame', 'o_sgd', 'tas'",
-                "embedding.samplers.BatchSampler",
-            ),
-            ("encoder", ", ".join(map(repr, sorted(ENCODERS))), "embedding.encoders.Encoder"),
-        ],
-    )
-    @pytest.mark.parametrize(
-        ("given", "got"),
-        [
-            ("random", "'random'"), (None, "None"), (7, r"7\."),
-            (object(), r"<object .*>\."),
-            (BaseEstimator(), r"BaseEstimator\(\) without start, "),
-            (Bare(), "<.*Bare .*> without get_params, set_params."),
-            (BagOfEmbeddings, "the class BagOfEmbeddings; pass an instance, such as BagOf"),
-            (InBatchSampler, "the class InBatchSampler; pass an instance, such as InBatch"),
-        ],
-        ids=["name", "none", "number", "object", "estimator", "bare", "an encoder", "a sampler"],
-    )  # fmt: skip
-    def test_samplers_and_encoders(self, parameter, known, protocol, given, got, make, documents):
-        message = (
-            rf"NGAMEEmbeddingXC: {parameter} must be one of {known}, or an instance with "
-            rf"start, .* \(see sklearn_xc.{protocol}\). Got {got}"
-        )
-        with pytest.raises(ValueError, match=message):
-            make(**{parameter: given}).fit(*documents[:2])
-
-    @pytest.mark.parametrize("given", ["hnsw", None, Bare()], ids=["name", "none", "object"])
-    def test_indexes(self, given, make, documents):
-        X, Y, _ = documents
-        message = "index must be one of .* build, update, following, query .* Got "
-        with pytest.raises(ValueError, match=f"NGAMEEmbeddingXC: {message}"):
-            make(index=given).fit(X, Y)
-        with pytest.raises(ValueError, match=f"NGAMEEmbeddingXC: {message}"):
-            make().fit(X, Y).set_params(index=given).predict_topk(X)
-        with pytest.raises(ValueError, match=f"AnceSampler: {message}"):
-            make(sampler=AnceSampler(index=given)).fit(X, Y)

@@ -5,9 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
-from text_models import HashedWords, answers, label_texts, make, make_texts
-
-from sklearn_xc.embedding.samplers import SAMPLERS
+from text_models import HashedWords, label_texts, make, make_texts
 
 
 @pytest.fixture(scope="module")
@@ -29,21 +27,6 @@ class TestFits:
         assert fitted.coef_.dtype == np.float32
         assert not hasattr(fitted, "n_features_in_")
         np.testing.assert_allclose(np.linalg.norm(fitted.embed(new), axis=1), 1, rtol=1e-6)
-
-    @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
-    def test_samplers(self, sampler, data):
-        model = make(sampler=SAMPLERS[sampler](batch_size=32)).fit(*data)
-        assert model.score(*data) > 0.7
-
-    @pytest.mark.parametrize(
-        "kind",
-        [tuple, np.array, lambda t: np.array(t, object), pd.Series],
-        ids=["tuple", "array of str", "array of objects", "Series"],
-    )
-    def test_sequences_of_all_kinds(self, kind, fitted, data):
-        texts, Y = data
-        model = make(label_features=kind(label_texts())).fit(kind(texts), Y)
-        assert answers(model, kind(texts[:9])) == answers(fitted, texts[:9])
 
     def test_equal_texts_are_one_with_the_sum_of_their_weights(self, fitted, data):
         texts, Y = data
@@ -89,23 +72,6 @@ class TestErrors:
                 fitted.predict(matrix)
         with pytest.raises(ValueError, match=r"label_features must be a text .* Got a matrix"):
             make(label_features=np.eye(8)).fit(texts, Y)
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            (lambda t: [*t[:-1], None], "a sequence of texts. Got None at position 319"),
-            (lambda t: [*t[:-1], 3.5], r"a sequence of texts. Got 3\.5 at position 319"),
-            (lambda t: pd.Series([*t[:-1], np.nan]), "Got nan at position 319"),
-            (lambda t: [b"bytes"] * len(t), "Got b'bytes' at position 0"),
-            (lambda t: "text", "a sequence of texts, .* Got str"),
-            (lambda t: 7, "a sequence of texts, .* Got int"),
-            (lambda t: [], "at least one text"),
-        ],
-        ids=range(7),
-    )
-    def test_no_texts(self, change, message, data):
-        with pytest.raises(ValueError, match=f"NGAMEEmbeddingXC: X must .*{message}"):
-            make().fit(change(data[0]), data[1])
 
     def test_what_it_reads(self, data):
 

@@ -103,9 +103,15 @@ def train(module, sampler, positives, margin=0.3, rate=0.1, n_epochs=1, n_worker
     if weight is None:
         weight = np.ones(len(positives.indptr) - 1)
     training = SiameseTraining(
-        module, Examples(None, positives, weight), sampler, margin=margin, rate=rate,
-        n_epochs=n_epochs, seed=0, n_workers=n_workers,
-    )  # fmt: skip
+        module,
+        Examples(None, positives, weight),
+        sampler,
+        margin=margin,
+        rate=rate,
+        n_epochs=n_epochs,
+        seed=0,
+        n_workers=n_workers,
+    )
     return list(training.run())
 
 
@@ -279,9 +285,14 @@ class TestClassifiers:
 class TestMining:
     def test_near_instances_hit_twice_as_often(self, make, make_documents, curve_of):
         X, Y, Z = make_documents(n=600, n_topics=24, labels_of_topic=5)
-        own = {"max_iter": 8, "classifier_max_iter": 0, "learning_rate": 0.02,
-               "label_features": Z, "validation_fraction": 0.0,
-               "embedding_dim": 24}  # fmt: skip
+        own = {
+            "max_iter": 8,
+            "classifier_max_iter": 0,
+            "learning_rate": 0.02,
+            "label_features": Z,
+            "validation_fraction": 0.0,
+            "embedding_dim": 24,
+        }
         shares = {
             type(sampler): curve_of(make(sampler=sampler, **own).fit(X, Y), "encoder")[-1][1]
             for sampler in (InBatchSampler(40), NgameSampler(refresh_interval=1, batch_size=40))

@@ -39,9 +39,12 @@ def blank(dtype=np.float64, n=3):
 class TestInstances:
     @pytest.mark.parametrize(
         ("known", "container", "fraction", "dtype"),
-        [(True, "dense", 0.3, np.float32), (False, "sparse", 0.0, np.float64),
-         (False, "dense", 0.3, np.float64)],
-    )  # fmt: skip
+        [
+            (True, "dense", 0.3, np.float32),
+            (False, "sparse", 0.0, np.float64),
+            (False, "dense", 0.3, np.float64),
+        ],
+    )
     def test_labels_by_frequency(self, known, container, fraction, dtype, make, skewed):
         X, Y, Z, _ = skewed
         X, own = X.astype(dtype), {"label_features": Z} if known else {}
@@ -59,36 +62,6 @@ class TestInstances:
         np.testing.assert_array_equal(decided, np.tile(shares, (3, 1)))
         predicted = sp.csr_array(model.predict(blank(dtype))).toarray()
         np.testing.assert_array_equal(predicted, np.tile(shares > model.threshold_, (3, 1)))
-
-    def test_among_others(self, make, skewed):
-        """The answer to a row does not depend on the rows beside it."""
-        X, Y, Z, _ = skewed
-        model = make(label_features=Z, validation_fraction=0.3).fit(X, Y)
-        both = sp.vstack([X[:5], blank(n=2), X[5:9]]).tocsr()
-        alone = [model.predict_topk(part, 6) for part in (X[:5], blank(n=2), X[5:9])]
-        for found, parts in zip(model.predict_topk(both, 6), zip(*alone, strict=True), strict=True):
-            np.testing.assert_array_equal(found, np.concatenate(parts))
-
-    @pytest.mark.parametrize("n_second", [40, 80, 120])
-    def test_two_classes(self, n_second, make, documents):
-        y = np.arange(160) < n_second
-        model = make(validation_fraction=0.3).fit(documents.X, y)
-        shares = np.array([160 - n_second, n_second]) / 160
-        np.testing.assert_array_equal(model.decision_function(blank()), [shares[1] - shares[0]] * 3)
-        assert model.predict(blank()).tolist() == [n_second > 80] * 3
-        labels, scores = model.predict_topk(blank(), 2)
-        assert labels.tolist() == [[0, 1] if n_second <= 80 else [1, 0]] * 3
-        np.testing.assert_array_equal(scores, np.tile(-np.sort(-shares), (3, 1)))
-
-    def test_they_are_no_lesson_for_the_fusion(self, make, skewed):
-        """Nobody asks it of them."""
-        X, Y, Z, _ = skewed
-        own = {"label_features": Z, "validation_fraction": 0.4}
-        X = X.tolil()
-        X[::2] = 0
-        model = make(**own).fit(X.tocsr(), Y)
-        assert model.fusion_ is not None
-        assert make(**own).fit(sp.csr_array((160, 80)), Y).fusion_ is None
 
 
 class TestLabels:
@@ -160,17 +133,3 @@ class TestLabels:
         Z[7] = 0
         with pytest.warns(UnseenLabelWarning, match=r"1 of 20 .* \(7\)"):
             make(label_features=Z.tocsr()).fit(X, Y)
-
-    def test_labels_that_are_added(self, make, documents):
-        X, Y, Z = documents
-        model = make(label_features=Z).fit(X, Y)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            model.add_labels(label_features=Z[:2])
-        empty = sp.csr_array((1, 80))
-        with pytest.warns(UnseenLabelWarning, match=r"1 of 23 labels .* \(22\)") as found:
-            model.add_labels(label_features=empty)
-        assert found[0].filename == __file__
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            model.add_labels(label_features=Z[:2])

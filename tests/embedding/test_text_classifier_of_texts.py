@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -18,7 +17,6 @@ from sklearn_xc import (
     ThresholdTuner,
     TopKCalibrator,
 )
-from sklearn_xc.model_selection import cross_val_score
 from sklearn_xc.text.inputs import reads_texts
 
 TEXTS, Y = make_texts()
@@ -70,13 +68,6 @@ def test_it_is_given_the_texts_and_the_names(container):
     assert tagger.score(TEXTS, TAGS) > 0.8
 
 
-def test_one_class_each():
-    classes = [tags[0] for tags in TAGS]
-    tagger = TextClassifierXC(classifier=ngame()).fit(TEXTS, classes)
-    assert tagger.classifier_.label_features.features == sorted(set(NAMES))
-    assert (tagger.predict(TEXTS) == classes).mean() > 0.8
-
-
 def test_label_texts_stay_texts_and_names_without_one_are_empty():
     given = {"apple": "fruit ripe", "kiwi": "fruit green"}
     tagger = TextClassifierXC(classifier=ngame(), label_texts=given).fit(TEXTS, TAGS)
@@ -87,43 +78,12 @@ def test_label_texts_stay_texts_and_names_without_one_are_empty():
 
 
 def test_of_a_stack_only_members_that_read_texts_are_given_names():
-    bag = make_pipeline(TfidfVectorizer(dtype=np.float32), NGAMEEmbeddingXC(random_state=0))
+    bag = make_pipeline(
+        TfidfVectorizer(dtype=np.float32), NGAMEEmbeddingXC(max_iter=1, classifier_max_iter=1)
+    )
     stack = StackingXC([("texts", ngame()), ("bag", bag), ("words", words())], random_state=0)
     tagger = TextClassifierXC(classifier=stack).fit(TEXTS, TAGS)
     members = dict(tagger.classifier_.estimators)
     assert members["texts"].label_features.features == sorted(NAMES)
     assert members["bag"][-1].label_features is None
     assert tagger.score(TEXTS, TAGS) > 0.8
-
-
-def test_folds_searches_and_thresholds():
-    tagger = TextClassifierXC(classifier=ngame())
-    assert cross_val_score(tagger, TEXTS, TAGS, cv=3).mean() > 0.7
-    search = GridSearchCV(tagger, {"classifier__classifier_max_iter": [1, 2]}, cv=2)
-    assert search.fit(TEXTS, TAGS).best_score_ > 0.7
-    tuner = ThresholdTuner(ngame(), random_state=0)
-    tuned = TextClassifierXC(classifier=tuner).fit(TEXTS, TAGS)
-    assert tuned.classifier_.estimator_.label_features.features == sorted(NAMES)
-    assert (
-        np.mean([one == other for one, other in zip(tuned.predict(TEXTS), TAGS, strict=True)]) > 0.7
-    )
-
-
-def test_bad_input():
-    tagger = TextClassifierXC(classifier=ngame()).fit(TEXTS, TAGS)
-    with pytest.raises(ValueError, match="TextClassifierXC: X must be a list of texts"):
-        tagger.predict("one text")
-    with pytest.raises(ValueError, match=r"TextClassifierXC: X must hold texts. Got None in row 1"):
-        tagger.predict(["a", None])
-    with pytest.raises(ValueError, match="explain needs an X of features"):
-        tagger.explain(TEXTS[0], "apple")
-    with pytest.raises(ValueError, match="X must be a sequence of texts, which the encoder reads"):
-        TextClassifierXC(TfidfVectorizer(), ngame()).fit(TEXTS, TAGS)
-    assert clone(tagger).classifier.label_features is None
-
-
-def test_blanks_are_blank_however_wide():
-    model = ngame(label_features=LabelFeatures(NAMES)).fit(TEXTS, Y)
-    labels, scores = model.predict_topk(["", " \n\t", "  "], 3)
-    assert (labels == labels[0]).all()
-    assert (scores == scores[0]).all()

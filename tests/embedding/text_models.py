@@ -70,10 +70,17 @@ def make_texts(n=320, seed=0):
 
 
 def make(**parameters):
-    own = {"encoder": HashedWords(), "label_features": LabelFeatures(label_texts()),
-           "embedding_dim": 16, "sampler": NgameSampler(batch_size=32), "max_iter": 8,
-           "classifier_max_iter": 4,
-           "learning_rate": 0.01, "random_state": 0, "validation_fraction": 0.2}  # fmt: skip
+    own = {
+        "encoder": HashedWords(),
+        "label_features": LabelFeatures(label_texts()),
+        "embedding_dim": 16,
+        "sampler": NgameSampler(batch_size=32),
+        "max_iter": 8,
+        "classifier_max_iter": 4,
+        "learning_rate": 0.01,
+        "random_state": 0,
+        "validation_fraction": 0.2,
+    }
     return NGAMEEmbeddingXC(**{**own, **parameters})
 
 

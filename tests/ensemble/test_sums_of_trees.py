@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc.embedding.kernels.tree_walk import mix_probabilities
+from sklearn_xc.embedding.kernels.scores import mix_probabilities
 from sklearn_xc.ensemble.kernels import sum_trees
 
 shapes = {

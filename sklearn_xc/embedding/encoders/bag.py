@@ -17,13 +17,13 @@ from sklearn_xc._state.schema import Array, Record, declares
 from sklearn_xc._training.adam import Adam, LazyAdam, kept_steps, resume_steps
 from sklearn_xc._training.kernels.row_moves import add_rows, squared_norms
 from sklearn_xc._training.moving_rows import Entries
-from sklearn_xc.embedding.kernels.entries import thin_entries
-from sklearn_xc.embedding.kernels.residual import (
+from sklearn_xc.embedding.kernels.steps import (
     gradient_before_norms,
     gradient_before_rectifier,
     multiply_rows,
     normalise_rows,
     rectify_rows,
+    thin_entries,
 )
 
 #: Inputs that a thread encodes together: 512 kB of float32 at 128 dimensions.

@@ -118,26 +118,59 @@ def _find_normal(V, rows, n_clusters, key, keys, ranked, places, sums, total, no
         for j in range(np.uint64(dim)):
             normal[j] = one[j] - other[j]
         gain, left = _move_centroids(
-            V, rows, n_sample, n_clusters, n_clusters // 2, _ROUNDS, _FREE_ROUNDS,
-            keys, ranked, places, sums, total, normal,
-        )  # fmt: skip
+            V,
+            rows,
+            n_sample,
+            n_clusters,
+            n_clusters // 2,
+            _ROUNDS,
+            _FREE_ROUNDS,
+            keys,
+            ranked,
+            places,
+            sums,
+            total,
+            normal,
+        )
         if gain > most:
             n_left, most = left, gain
             for j in range(np.uint64(dim)):
                 best[j] = normal[j]
     if n_sample < m:
         _, n_left = _move_centroids(
-            V, rows, m, n_clusters, n_left, _FULL_ROUNDS, _FULL_FREE_ROUNDS,
-            keys, ranked, places, sums, total, best,
-        )  # fmt: skip
+            V,
+            rows,
+            m,
+            n_clusters,
+            n_left,
+            _FULL_ROUNDS,
+            _FULL_FREE_ROUNDS,
+            keys,
+            ranked,
+            places,
+            sums,
+            total,
+            best,
+        )
     return n_left
 
 
 @inlined
 def _move_centroids(
-    V, rows, n_sample, n_clusters, n_left, n_rounds, n_free, keys, ranked, places, sums, total,
+    V,
+    rows,
+    n_sample,
+    n_clusters,
+    n_left,
+    n_rounds,
+    n_free,
+    keys,
+    ranked,
+    places,
+    sums,
+    total,
     normal,
-):  # fmt: skip
+):
     """Rewrite the normal by rounds of 2-means on one row in every ``m / n_sample``.
 
     The first `n_free` rounds choose how many clusters are on the left.

@@ -25,13 +25,10 @@ sampler, write its file, after the protocol in ``protocol.py``, and give it a li
 the tests read that table. One of your own is passed as an instance.
 """
 
-from sklearn_xc.embedding.samplers.ance import AnceSampler
-from sklearn_xc.embedding.samplers.balanced import balanced_clusters
-from sklearn_xc.embedding.samplers.in_batch import InBatchSampler
-from sklearn_xc.embedding.samplers.ngame import NgameSampler
-from sklearn_xc.embedding.samplers.o_sgd import OrderedSgdSampler
+from sklearn_xc.embedding.samplers.clusters import balanced_clusters
+from sklearn_xc.embedding.samplers.in_batch import AnceSampler, InBatchSampler, OrderedSgdSampler
+from sklearn_xc.embedding.samplers.ngame import NgameSampler, TasSampler
 from sklearn_xc.embedding.samplers.protocol import BatchSampler, Positives, TrainingState
-from sklearn_xc.embedding.samplers.tas import TasSampler
 
 __all__ = [
     "SAMPLERS",

@@ -1,4 +1,4 @@
-"""Mini-batches of instances that are near each other, so that their labels are hard negatives."""
+"""Mini-batches of whole clusters: instances that are near each other have hard negatives."""
 
 from collections.abc import Iterator
 from numbers import Integral
@@ -6,12 +6,62 @@ from numbers import Integral
 import numpy as np
 
 from sklearn_xc._input.sklearn_private import Interval
-from sklearn_xc.embedding.samplers._clusters import ClusterSampler
-from sklearn_xc.embedding.samplers.in_batch import InBatchSampler
+from sklearn_xc.embedding.samplers.clusters import clusters_of
+from sklearn_xc.embedding.samplers.in_batch import BATCHES, CLUSTERS, InBatchSampler
 from sklearn_xc.embedding.samplers.protocol import TrainingState
 
 #: Rows of a cluster at the start of the curriculum, and how often they double at most.
 _SMALLEST, _DOUBLINGS = 8, 12
+
+
+class ClusterSampler(InBatchSampler):
+    """Mini-batches of random clusters, which a subclass finds in ``_read``.
+
+    Attributes
+    ----------
+    _rows : ndarray of int64 of shape (n,)
+        Cluster by cluster, rising in each.
+    _starts : ndarray of int64 of shape (n_clusters + 1,)
+        Bounds of the clusters in `_rows`.
+    """
+
+    _kept_arrays = ("_rows", "_starts")
+
+    def _find_clusters(self, V: np.ndarray, n_clusters: int, epoch: int) -> None:
+        """Set `_rows` and `_starts` to clusters of near rows, of sizes that differ by one."""
+        if n_clusters == len(V):
+            cluster = np.arange(len(V))
+        else:
+            rng = np.random.default_rng((self.seed_, epoch, CLUSTERS))
+            cluster = clusters_of(V, n_clusters, int(rng.integers(2**63)), self.n_jobs_)
+        self._rows = np.argsort(cluster, kind="stable")
+        self._starts = np.append(0, np.cumsum(np.bincount(cluster, minlength=n_clusters)))
+
+    def batches(self, epoch: int) -> Iterator[np.ndarray]:
+        """Yield the rows of mini-batches of random clusters.
+
+        Clusters queue in a random order. A mini-batch takes from the front of the queue while
+        whole clusters fit. The places left are filled with single rows from the back, so that all
+        mini-batches have the same size and few clusters are broken up for it. No cluster may be
+        larger than a mini-batch.
+        """
+        starts = self._starts_at(epoch)
+        sizes = np.diff(starts)
+        order = np.random.default_rng((self.seed_, epoch, BATCHES)).permutation(len(sizes))
+        firsts, ends = starts[order], np.cumsum(sizes[order])
+        shifts = np.repeat(firsts - ends + sizes[order], sizes[order])
+        queue = self._rows[np.arange(len(self._rows)) + shifts]
+        front, back = 0, len(queue)
+        while front < back:
+            n_whole = np.searchsorted(ends, front + self.batch_size_, side="right")
+            end = min(int(ends[n_whole - 1]), back)
+            n_single = min(self.batch_size_ - (end - front), back - end)
+            yield np.concatenate([queue[front:end], queue[back - n_single : back]])
+            front, back = end, back - n_single
+
+    def _starts_at(self, epoch: int) -> np.ndarray:
+        """Return the bounds of the clusters of an epoch."""
+        return self._starts
 
 
 class NgameSampler(ClusterSampler):
@@ -134,3 +184,67 @@ class NgameSampler(ClusterSampler):
         if self.cluster_size is None:
             n_clusters = 1 << (n_clusters - 1).bit_length()
         return min(n_clusters, self._n)
+
+
+class TasSampler(ClusterSampler):
+    """Topic-aware sampling: mini-batches made of clusters that never change.
+
+    The clusters are those of the untrained encoder's embeddings of the instances.
+
+    Parameters
+    ----------
+    cluster_size : int or None, default=None
+        Number of instances in a cluster, at most the size of a mini-batch. None is that size: each
+        mini-batch is one cluster.
+    batch_size : int or "auto", default="auto"
+        Instances per mini-batch; see `InBatchSampler`.
+
+    Notes
+    -----
+    Source: [1]_. It differs in that clusters have equal sizes, no teacher balances the margins,
+    and each instance occurs once per epoch.
+
+    References
+    ----------
+    .. [1] S. Hofstatter, S. Lin, J. Yang, J. Lin, A. Hanbury. Efficiently teaching an effective
+       dense retriever with balanced topic aware sampling. SIGIR 2021.
+
+    Examples
+    --------
+    >>> from sklearn_xc import NGAMEEmbeddingXC
+    >>> from sklearn_xc.embedding.samplers import TasSampler
+    >>> clf = NGAMEEmbeddingXC(sampler=TasSampler(cluster_size=32))
+
+    Mini-batches of two instances each, which are near each other:
+
+    >>> import numpy as np
+    >>> from sklearn_xc.embedding.samplers import Positives, TrainingState
+    >>> V = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1], [0.1, 0.9]])
+    >>> labels = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    >>> positives = Positives(np.arange(5), np.array([0, 1, 0, 1], np.int32))
+    >>> state = TrainingState(
+    ...     n=4, n_labels=3, positives=positives, inputs=lambda: V, instances=lambda: V,
+    ...     last_seen=lambda: V, initial=lambda: V, labels=lambda: labels,
+    ... )
+    >>> sampler = TasSampler(batch_size=2)
+    >>> sampler.start(n=4, n_epochs=1, seed=0)
+    >>> sampler.refresh(0, state)
+    >>> [rows.tolist() for rows in sampler.batches(0)]
+    [[0, 2], [1, 3]]
+    """
+
+    reads = ("initial",)
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **InBatchSampler._parameter_constraints,
+        "cluster_size": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(self, cluster_size: int | None = None, batch_size: int | str = "auto") -> None:
+        self.cluster_size = cluster_size
+        self.batch_size = batch_size
+
+    def _read(self, epoch: int, state: TrainingState) -> None:
+        size = self.batch_size_ if self.cluster_size is None else self.cluster_size
+        n_clusters = -(-state.n // min(size, self.batch_size_))
+        self._find_clusters(state.initial(), n_clusters, epoch)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc.embedding.kernels.residual import (
+from sklearn_xc.embedding.kernels.steps import (
     gradient_before_norms,
     gradient_before_rectifier,
     multiply_rows,

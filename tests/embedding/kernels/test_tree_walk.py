@@ -5,16 +5,19 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc.embedding.kernels.tree_walk import add_tree_values
+from sklearn_xc.embedding.kernels.scores import add_tree_values
 
 
 def plain(tree):
     """Return the arrays of a fitted scikit-learn tree."""
     arrays = (
-        np.zeros(1, np.int32), tree.feature.astype(np.int32), tree.threshold,
-        tree.children_left.astype(np.int32), tree.children_right.astype(np.int32),
+        np.zeros(1, np.int32),
+        tree.feature.astype(np.int32),
+        tree.threshold,
+        tree.children_left.astype(np.int32),
+        tree.children_right.astype(np.int32),
         tree.value[:, 0, 0].copy(),
-    )  # fmt: skip
+    )
     return tuple(map(read_only, arrays))
 
 
@@ -62,14 +65,6 @@ def test_features_next_to_thresholds_go_where_scikit_learn_sends_them():
     pairs = np.stack([rng.permutation(around) for _ in range(3)], 1).astype(np.float32)
     expected = tree.predict(pairs)[:, 0] + pairs[:, :2].sum(1, dtype=np.float64)
     np.testing.assert_allclose(walk(plain(tree), pairs), expected, rtol=0, atol=1e-6)
-
-
-def test_pairs_without_a_label_stay_behind():
-    tree = plain(grown(np.random.default_rng(7)).tree_)
-    pairs = np.array([[1.0, 1.0, 5.0], [-np.inf, -np.inf, 5.0]])
-    found = walk(tree, pairs, np.float64)
-    assert np.isfinite(found[0])
-    assert found[1] == -np.inf
 
 
 def test_several_trees_are_summed():

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from sklearn.cluster import BisectingKMeans
 
-from sklearn_xc.embedding.samplers import balanced, balanced_clusters
-from sklearn_xc.embedding.samplers.balanced import clusters_of
+from sklearn_xc.embedding.samplers import balanced_clusters, clusters
+from sklearn_xc.embedding.samplers.clusters import clusters_of
 
 
 def of_norm_1(V):
@@ -61,7 +61,7 @@ def test_sizes_differ_by_one_at_most(n, share, dim, dtype, is_coarse, seed):
 @pytest.mark.parametrize("few", [0, 2**40], ids=["level by level", "in one go"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_neither_threads_nor_repetition_change_a_cluster(monkeypatch, few, dtype):
-    monkeypatch.setattr(balanced, "_FEW", few)
+    monkeypatch.setattr(clusters, "_FEW", few)
     V = uniform(3001, 17).astype(dtype)
     once = balanced_clusters(V, 300, 4)
     for n_jobs in (None, 1, 2, 3):
@@ -95,37 +95,17 @@ def test_groups_that_can_be_kept_together_are_kept(n_clusters):
     assert len(pairs) <= 1.5 * 64
 
 
-@pytest.mark.parametrize("n_clusters", [0, -1, 2.0, True, "2", None, np.nan])
-def test_numbers_of_clusters_that_are_none(n_clusters):
-    message = f"balanced_clusters: n_clusters must be an integer of at least 1. Got {n_clusters!r}"
-    with pytest.raises(ValueError, match=message):
-        balanced_clusters(np.eye(5), n_clusters, 0)
+@pytest.mark.parametrize(("n_clusters", "seed"), [(6, 0), (2, -1), (2, 2**63)])
+def test_numbers_out_of_range(n_clusters, seed):
+    with pytest.raises(ValueError, match=r"n_clusters must be from 1 to .* 5, and seed from 0"):
+        balanced_clusters(np.eye(5), n_clusters, seed)
 
 
-@pytest.mark.parametrize("seed", [-1, 2**63, 2**64, 1.0, True, None, "1"])
-def test_seeds_that_are_none(seed):
-    with pytest.raises(ValueError, match=r"seed must be an integer from 0 to 2\*\*63 - 1\. Got "):
-        balanced_clusters(np.eye(5), 2, seed)
-
-
-@pytest.mark.parametrize(
-    ("V", "error", "message"),
-    [
-        (np.full((5, 2), np.nan), ValueError, "Input V contains NaN"),
-        (np.full((5, 2), np.inf), ValueError, "Input V contains infinity"),
-        (np.ones(5), ValueError, "Expected 2D array, got 1D array"),
-        (np.ones((1, 5, 2)), ValueError, "Found array with dim 3"),
-        (np.ones((5, 0)), ValueError, "Found array with 0 feature"),
-        (np.eye(5) * 1j, ValueError, "Complex data not supported"),
-        (sp.csr_array(np.eye(5)), TypeError, "Sparse data was passed"),
-        (np.ma.masked_array(np.eye(5), np.eye(5)), TypeError, "is a masked array"),
-        (np.zeros((5, 2), "M8[s]"), ValueError, "holds dates or times"),
-    ],
-    ids=range(9),
-)
-def test_no_matrix_of_numbers(V, error, message):
-    with pytest.raises(error, match=f"^balanced_clusters: V:? .*{message}"):
-        balanced_clusters(V, 2, 0)
+def test_matrices_that_are_refused():
+    with pytest.raises(ValueError, match="Input V contains NaN"):
+        balanced_clusters(np.full((5, 2), np.nan), 2, 0)
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        balanced_clusters(sp.csr_array(np.eye(5)), 2, 0)
 
 
 def test_clusters_of_what_is_no_number():

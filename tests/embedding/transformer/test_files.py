@@ -77,7 +77,7 @@ def test_a_cache_that_cannot_be_used(cached, start, tmp_path):
     with pytest.raises(OSError, match=r"cache_dir: .*sqlite' cannot be used"):
         encoder.encode(TEXTS)
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="cache_dir: .* cannot be used"):
+    with pytest.raises(OSError, match=r"cache_dir: .* cannot be used"):
         cached(cache_dir=tmp_path / "file").encode(TEXTS)
 
 

@@ -6,7 +6,6 @@ import torch
 import transformers
 from tiny import (
     HIDDEN,
-    KINDS,
     WORDS,
     make_folder,
     make_model,

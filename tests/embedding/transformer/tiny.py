@@ -9,10 +9,11 @@ import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 KINDS = ("bert", "distilbert", "roberta", "mpnet")
-WORDS = (
-    "red blue green black car house tree river stone glass lamp door phone case cable engine wheel "
-    "paper ink pen knife steel wood sand salt milk bread wine rose leaf bird fish wolf bear moon"
-).split()
+_TEXT = """
+red blue green black car house tree river stone glass lamp door phone case cable engine wheel paper
+ink pen knife steel wood sand salt milk bread wine rose leaf bird fish wolf bear moon
+"""
+WORDS = _TEXT.split()
 ENDINGS = ["##s", "##ing", "##er"]
 #: Maximum number of tokens, and hidden units.
 LONGEST, HIDDEN = 40, 24

@@ -19,7 +19,7 @@ from sklearn_xc.embedding.encoders.transformer.network import POOLINGS, Network
 from sklearn_xc.embedding.encoders.transformer.passes import Passed, Settings
 from sklearn_xc.embedding.encoders.transformer.pretrained import read_pretrained
 from sklearn_xc.embedding.encoders.transformer.stored_vectors import StoredVectors, digest_of
-from sklearn_xc.embedding.kernels.residual import multiply_rows
+from sklearn_xc.embedding.kernels.steps import multiply_rows
 
 #: Texts that are embedded, and kept in `cache_dir`, at a time.
 _TOGETHER = 4096

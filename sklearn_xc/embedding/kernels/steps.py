@@ -1,7 +1,7 @@
-"""Dense rows through a residual block and onto the unit sphere, and gradients back.
+"""Steps of training: entries of a mini-batch, the residual block, the triplet loss.
 
 BLAS rounds the product of a row differently for another number of rows, or another place among
-them. Here the bits of each row depend on that row and the weights alone.
+them. In the residual block, the bits of each row depend on that row and the weights alone.
 """
 
 import numpy as np
@@ -144,3 +144,105 @@ def gradient_before_rectifier(G, H):
         g, h = G[i], H[i]
         for j in range(h.shape[0]):
             g[j] = g[j] if h[j] > 0 else g[j] * 0
+
+
+@kernel
+def copy_entries(starts, counts, ids, values, at, out_ids, out_values):
+    """Write the entries of rows one after another, and return where they end.
+
+    Parameters
+    ----------
+    starts, counts : ndarray of int64 of shape (n,)
+        Where the entries of each row are.
+    ids : ndarray of int32
+    values : ndarray of float
+    at : int
+        Where the first entry goes.
+    out_ids, out_values : ndarray
+        Of the same types; overwritten there.
+    """
+    for i in range(starts.shape[0]):
+        for t in range(starts[i], starts[i] + counts[i]):
+            out_ids[at], out_values[at] = ids[t], values[t]
+            at += 1
+    return at
+
+
+@kernel
+def thin_entries(starts, counts, ids, values, draws, dropout, scale):
+    """Leave entries out, and multiply the others by `scale`; return how many are left.
+
+    Parameters
+    ----------
+    starts, counts : ndarray of int64 of shape (n,)
+        Where the entries of each row are: one row after another, from 0 on. Changed.
+    ids : ndarray of int32
+        Changed: the leading ones are left.
+    values : ndarray of float
+        Changed likewise.
+    draws : ndarray of float32
+        Of each entry, in [0, 1): it is left out where this is below `dropout`.
+    dropout : float32
+    scale : float
+    """
+    n_kept = 0
+    for i in range(starts.shape[0]):
+        first = n_kept
+        for t in range(starts[i], starts[i] + counts[i]):
+            # Written in any case, without a branch that no processor foresees: never beyond t.
+            ids[n_kept], values[n_kept] = ids[t], scale * values[t]
+            n_kept += 1 if draws[t] >= dropout else 0
+        starts[i], counts[i] = first, n_kept - first
+    return n_kept
+
+
+@kernel
+def triplet_gradient(
+    scores, own, indptr, positives, columns, weight, margin, begin, end, losses, n_violations
+):
+    """Overwrite scores with the gradient of the triplet loss by them, for some of the instances.
+
+    The loss of an instance is ``sum_k [z_k - z_own + margin]_+`` over the labels k of the pool that
+    are not its own.
+
+    Parameters
+    ----------
+    scores : ndarray of float of shape (n, m)
+        Of the instances with the labels of the pool. Overwritten in rows `begin` to `end`.
+    own : ndarray of int64 of shape (n,)
+        The column of a positive of each instance.
+    indptr : ndarray of int64 of shape (n + 1,)
+        Bounds of the labels of each instance in `positives`.
+    positives : ndarray of int32
+        All labels of each instance; they are no negatives.
+    columns : ndarray of int32 of shape (n_labels,)
+        The column of each label in the pool, or -1.
+    weight : ndarray of float of shape (n,)
+        Of the instances: gradient and loss are multiplied by it.
+    margin : float
+    begin, end : int
+        Range of instances.
+    losses : ndarray of float64 of shape (n,)
+        Overwritten from `begin` to `end`.
+    n_violations : ndarray of int64 of shape (n,)
+        Overwritten from `begin` to `end`: the negatives within the margin, which have a gradient.
+    """
+    zero = scores.dtype.type(0)
+    lowest = scores.dtype.type(-np.inf)
+    for i in range(begin, end):
+        row = scores[i]
+        at = own[i]
+        limit = row[at] - scores.dtype.type(margin)
+        for t in range(indptr[i], indptr[i + 1]):
+            if columns[positives[t]] >= 0:
+                row[columns[positives[t]]] = lowest
+        one = scores.dtype.type(weight[i])
+        total, n = np.float64(0.0), 0
+        for k in range(np.uint64(row.shape[0])):
+            is_violation = row[k] > limit
+            n += is_violation
+            total += np.float64(row[k] - limit) if is_violation else 0.0
+            row[k] = one if is_violation else zero
+        row[at] = -scores.dtype.type(n) * one
+        losses[i] = np.float64(weight[i]) * total
+        n_violations[i] = n

@@ -1,8 +1,5 @@
 """Clusters of equal sizes."""
 
-from numbers import Integral
-from typing import Any
-
 import numpy as np
 from sklearn.utils.validation import check_array
 
@@ -77,21 +74,12 @@ def balanced_clusters(
     (True, True)
     """
     refuse_disguised(V, "balanced_clusters: V")
-    try:
-        V = check_array(V, dtype=[np.float64, np.float32], input_name="V")
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"balanced_clusters: V: {error}") from error
-    n_clusters, n = check_count(n_clusters, "balanced_clusters: n_clusters"), len(V)
-    if n_clusters > n:
+    V = check_array(V, dtype=[np.float64, np.float32], input_name="V")
+    n_clusters = check_count(n_clusters, "balanced_clusters: n_clusters")
+    if n_clusters > len(V) or not 0 <= seed < 2**63:
         raise ValueError(
-            f"balanced_clusters: n_clusters must be from 1 to the number of rows, {n}. Got "
-            f"{n_clusters}."
-        )
-    given: Any = seed
-    is_whole = isinstance(given, Integral) and not isinstance(given, bool | np.bool_)
-    if not is_whole or not 0 <= given < 2**63:
-        raise ValueError(
-            f"balanced_clusters: seed must be an integer from 0 to 2**63 - 1. Got {seed!r}."
+            f"balanced_clusters: n_clusters must be from 1 to the number of rows, {len(V)}, and "
+            f"seed from 0 to 2**63 - 1. Got {n_clusters} and {seed}."
         )
     return clusters_of(V, n_clusters, int(seed), n_jobs)
 
