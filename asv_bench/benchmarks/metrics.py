@@ -42,9 +42,9 @@ def setup_cache():
 def groups():
     """Return a hierarchy: the labels in 100 groups, and these in 10."""
     label, group = np.arange(N_LABELS), np.arange(100)
-    return LabelHierarchy.from_parents(
-        np.concatenate([N_LABELS + label % 100, N_LABELS + 100 + group % 10, np.full(10, -1)])
-    )
+    children = np.arange(N_LABELS + 100)
+    parents = np.concatenate([N_LABELS + label % 100, N_LABELS + 100 + group % 10])
+    return LabelHierarchy(np.arange(N_LABELS + 110), np.column_stack([children, parents]))
 
 
 class AtK:

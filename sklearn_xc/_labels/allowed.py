@@ -1,15 +1,14 @@
-"""Which labels an answer may name: some for all instances, some for each, or all but some.
+"""Which labels an answer may contain: some for all instances, some for each, or all but some.
 
 ``candidates`` and ``exclude`` of ``predict_topk`` become one record here, whatever form they have:
 
     1-D                       members of ``classes_``, for all instances
-    2-D (sparse or an array)  an indicator with a row for each instance, whose non-zeros are meant
-    list of lists             names for each instance, where a function takes them; to exclude, also
-                              names that the classifier does not know: what an item has already
-    texts of several names    the same, where the targets of fit were such, with a separator
+    2-D (sparse or an array)  an indicator with a row for each instance
+    list of lists             names for each instance, where a function takes them; lists to exclude
+                              may hold names that the classifier does not know
 """
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,32 +18,26 @@ import scipy.sparse as sp
 from sklearn_xc._input.arguments import refuse_disguised
 from sklearn_xc._input.containers import as_sequence, is_missing, to_array
 from sklearn_xc._input.sparse import check_sparse, rows_are_canonical
-from sklearn_xc._labels.name_lists import (
-    is_list,
-    names_in,
-    of_kind,
-    separator_within,
-    warn_of_unknown,
-)
+from sklearn_xc._labels.name_lists import is_list, warn_of_unknown
 from sklearn_xc._labels.names import column_names
 from sklearn_xc._labels.near_names import did_you_mean
 
 #: Names that a message lists at most.
-_TOLD = 5
+_LISTED = 5
 
 
 @dataclass(frozen=True)
 class AllowedLabels:
-    """The labels that an answer may name, as positions.
+    """The labels that an answer may contain, as positions.
 
     Attributes
     ----------
     n_labels : int
         Of the classifier.
     labels : ndarray of int64
-        Rising; those of all rows side by side where each has its own.
+        Rising; within each row if rows have their own.
     indptr : ndarray of int64 of shape (n + 1,), or None
-        Where the labels of each row begin and end; None where they are for all rows.
+        Row pointers into `labels`, as in a CSR matrix; None if the labels are for all rows.
     are_excluded : bool
         Whether each row may have all labels but these. Never without `indptr`.
     """
@@ -56,7 +49,7 @@ class AllowedLabels:
 
     @property
     def counts(self) -> np.ndarray:
-        """How many labels each row names, int64 of shape (n,)."""
+        """Number of labels of each row, int64 of shape (n,)."""
         assert self.indptr is not None
         return np.diff(self.indptr)
 
@@ -67,12 +60,12 @@ class AllowedLabels:
 
     @property
     def places(self) -> np.ndarray:
-        """Where in its row each label is, int64."""
+        """Position of each label within its row, int64."""
         assert self.indptr is not None
         return np.arange(len(self.labels)) - np.repeat(self.indptr[:-1], self.counts)
 
     def take(self, rows: np.ndarray) -> "AllowedLabels":
-        """Return what some of the rows have."""
+        """Return the labels of some rows."""
         if self.indptr is None:
             return self
         counts = self.counts[rows]
@@ -81,7 +74,7 @@ class AllowedLabels:
         return AllowedLabels(self.n_labels, self.labels[at], indptr, self.are_excluded)
 
     def but(self, left_out: np.ndarray) -> "AllowedLabels":
-        """Return candidates without some labels; what is excluded stays so, and they are not."""
+        """Return candidates without some labels; exclusions are returned unchanged."""
         if not left_out.size or self.are_excluded:
             return self
         kept = np.ones(self.n_labels, bool)
@@ -89,7 +82,7 @@ class AllowedLabels:
         return self._those(kept[self.labels])
 
     def only(self, chosen: np.ndarray) -> "AllowedLabels":
-        """Return those of some labels that each row may have, as candidates."""
+        """Return as candidates those of the chosen labels that each row may have."""
         wanted = np.zeros(self.n_labels, bool)
         wanted[chosen] = True
         if not self.are_excluded:
@@ -105,14 +98,6 @@ class AllowedLabels:
             return AllowedLabels(self.n_labels, self.labels[kept])
         indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr]
         return AllowedLabels(self.n_labels, self.labels[kept], indptr, self.are_excluded)
-
-    def complement(self) -> "AllowedLabels":
-        """Return as candidates what rows that exclude some may have; O(n_labels) for each."""
-        counts = self.n_labels - self.counts
-        is_free = np.ones((len(counts), self.n_labels), bool)
-        is_free[self.rows, self.labels] = False
-        indptr = np.concatenate(([0], np.cumsum(counts)))
-        return AllowedLabels(self.n_labels, np.nonzero(is_free)[1], indptr)
 
     def table(self, width: int) -> np.ndarray:
         """Return the labels of each row, int64 of shape (n, width), padded with -1."""
@@ -131,7 +116,7 @@ class AllowedLabels:
         return (labels >= 0) & (named ^ self.are_excluded)
 
     def moved(self, place: np.ndarray, n_labels: int) -> "AllowedLabels":
-        """Return the same for a classifier with other positions; -1 where it lacks a label."""
+        """Return the same labels at the positions of another classifier, -1 for those it lacks."""
         if len(place) == n_labels and np.array_equal(place, np.arange(n_labels)):
             return self
         labels = place[self.labels]
@@ -145,7 +130,7 @@ class AllowedLabels:
         return AllowedLabels(n_labels, labels[order], indptr, self.are_excluded)
 
     def as_arguments(self, classes: np.ndarray) -> dict[str, Any]:
-        """Return the same as arguments of ``predict_topk``, of a classifier with `classes`."""
+        """Return arguments of ``predict_topk`` of a classifier with `classes`."""
         if self.indptr is None:
             return {"candidates": classes[self.labels]}
         name = "exclude" if self.are_excluded else "candidates"
@@ -162,10 +147,8 @@ def read_allowed(
     who: str,
     *,
     by_name: bool = False,
-    separator: str | None = None,
-    X: Any = None,
 ) -> AllowedLabels | None:
-    """Return what `candidates` and `exclude` say, None where both are None.
+    """Return the labels that `candidates` or `exclude` allow, None if both are None.
 
     Parameters
     ----------
@@ -178,16 +161,12 @@ def read_allowed(
     who : str
         For messages.
     by_name : bool, default=False
-        Whether lists of names for each instance are taken.
-    separator : str or None
-        What stood between the names in one text in fit: so it does here.
-    X : object of n instances
-        For a column of texts, whether it is one beside these.
+        Whether lists of names for each instance are accepted.
 
     Raises
     ------
     ValueError, TypeError
-        For both together, unknown names, other shapes, and what is neither names nor an indicator.
+        For both together, unknown names, other shapes, and anything but names or an indicator.
     """
     if candidates is None and exclude is None:
         return None
@@ -196,76 +175,55 @@ def read_allowed(
             f"{who}: candidates and exclude must not be given together: leave out of candidates "
             "what is excluded. Got both."
         )
-    given, name = (exclude, "exclude") if candidates is None else (candidates, "candidates")
-    are_excluded, n_labels, name = candidates is None, len(classes), f"{who}: {name}"
+    are_excluded, n_labels = candidates is None, len(classes)
+    given, name = (exclude, "exclude") if are_excluded else (candidates, "candidates")
+    name = f"{who}: {name}"
     refuse_disguised(given, name)
     given = as_sequence(given)
     if sp.issparse(given) or len(getattr(given, "shape", ())) > 1:
         _refuse_other_columns(given, classes, name)
-        indptr, labels = _of_indicator(given, (n, n_labels), name)
-        return AllowedLabels(n_labels, labels, indptr, are_excluded)
-    if isinstance(given, str | bytes | dict) or not isinstance(given, Iterable) or (
-        getattr(given, "shape", (0,)) == ()
-    ):  # fmt: skip
+        return AllowedLabels(n_labels, *_of_indicator(given, (n, n_labels), name), are_excluded)
+    is_scalar = isinstance(given, str | bytes | dict) or getattr(given, "shape", (0,)) == ()
+    if is_scalar or not isinstance(given, Iterable):
         raise TypeError(
             f"{name} must be a list of members of classes_, or an indicator with a row for each "
             f"instance. Got {given!r}."
         )
     entries = given.tolist() if hasattr(given, "tolist") else list(given)
-    if separator is not None and _is_column(given, entries, separator, classes, X):
-        if len(entries) != n:
-            raise ValueError(
-                f"{name} must have a text of names for each of {n} instances, where texts hold "
-                f"several names with {separator!r} between them. Got {len(entries)}."
-            )
-        entries = [[] if is_missing(one) else names_in(one, separator) for one in entries]
     if any(is_list(one) for one in entries):
         if not by_name:
             raise ValueError(
                 f"{name} for each instance must be an indicator, a sparse matrix or an array of "
                 f"shape ({n}, {n_labels}); topk_names takes lists of names. Got a list of lists."
             )
-        rows = [_names_of_row(one, number, name, separator) for number, one in enumerate(entries)]
-        if len(rows) != n:
-            raise ValueError(
-                f"{name} must have a list of names for each of {n} instances. Got {len(rows)}."
-            )
-        named = [one for row in rows for one in row]
-        labels = _places(named, classes, name, may_be_unknown=are_excluded)
-        known = np.concatenate(([0], np.cumsum(labels >= 0)))
-        indptr = known[np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=int)))]
-        labels, shape = labels[labels >= 0], (n, n_labels)
-        each = sp.csr_array((np.ones(len(labels), np.int64), labels, indptr), shape=shape)
-        indptr, labels = _of_indicator(each, shape, name)
-        return AllowedLabels(n_labels, labels, indptr, are_excluded)
-    labels = np.unique(_places(entries, classes, name))
+        each = _of_lists(entries, classes, n, name, may_be_unknown=are_excluded)
+        return AllowedLabels(n_labels, *_of_indicator(each, (n, n_labels), name), are_excluded)
+    labels = np.unique(_positions(entries, classes, name))
     if are_excluded:
         labels = np.delete(np.arange(n_labels), labels)
     return AllowedLabels(n_labels, labels)
 
 
-def _is_column(given: Any, entries: list, separator: str, classes: np.ndarray, X: Any) -> bool:
-    """Return whether entries are texts of names, one for each instance, as y is in fit.
+def _of_lists(
+    entries: list, classes: np.ndarray, n: int, name: str, *, may_be_unknown: bool
+) -> sp.csr_array:
+    """Return lists of names, one for each instance, as an indicator."""
+    rows = [_names_of_row(one, number, name) for number, one in enumerate(entries)]
+    if len(rows) != n:
+        raise ValueError(
+            f"{name} must have a list of names for each of {n} instances. Got {len(rows)}."
+        )
+    named = [one for row in rows for one in row]
+    labels = _positions(named, classes, name, may_be_unknown=may_be_unknown)
+    known = np.concatenate(([0], np.cumsum(labels >= 0)))
+    indptr = known[np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=int)))]
+    labels = labels[labels >= 0]
+    return sp.csr_array((np.ones(len(labels), np.int64), labels, indptr), shape=(n, len(classes)))
 
-    That is, if one of them holds several names or none, or if they are a column beside X.
-    """
-    if not entries or not all(isinstance(one, str) or is_missing(one) for one in entries):
-        return False
-    known = set(classes.tolist())
-    if any(
-        is_missing(one) or not one.strip() or (separator in one and one not in known)
-        for one in entries
-    ):
-        return True
-    are_pandas = hasattr(given, "iloc") and hasattr(X, "iloc")
-    return are_pandas and given.index.equals(X.index)
 
-
-def _names_of_row(entry: Any, number: int, name: str, separator: str | None) -> list:
+def _names_of_row(entry: Any, number: int, name: str) -> list:
     if is_missing(entry):
         return []
-    if isinstance(entry, str) and separator is not None:
-        return names_in(entry, separator)
     if isinstance(entry, dict) or not is_list(entry):
         raise ValueError(
             f"{name} must be names for all instances, or a list of names for each. Got both: "
@@ -274,53 +232,36 @@ def _names_of_row(entry: Any, number: int, name: str, separator: str | None) -> 
     return entry.tolist() if isinstance(entry, np.ndarray) else list(entry)
 
 
-def _places(
+def _positions(
     names: list, classes: np.ndarray, name: str, *, may_be_unknown: bool = False
 ) -> np.ndarray:
-    """Return the positions of names in `classes`, int64 of shape (n_names,), -1 of unknown ones."""
-    known = {one: place for place, one in enumerate(classes.tolist())}
-    takes_bools = classes.dtype.kind == "b" or any(isinstance(one, bool) for one in known)
-    are_texts = all(isinstance(one, str) for one in known)
-    places = np.empty(len(names), np.int64)
+    """Return the positions of names in `classes`, int64 of shape (n_names,), -1 if unknown."""
+    known = {one: position for position, one in enumerate(classes.tolist())}
+    takes_bools = any(isinstance(one, bool) for one in known)
+    positions = np.full(len(names), -1, np.int64)
     strange: list[Any] = []
     for at, one in enumerate(names):
-        is_name = takes_bools or not isinstance(one, bool | np.bool_)
-        try:
-            places[at] = known.get(of_kind(one, are_texts), -1) if is_name else -1
-        except TypeError:  # not hashable
-            is_name, places[at] = False, -1
-        is_let_pass = is_name and may_be_unknown and not _is_several(one, known)
-        is_strange = places[at] < 0 and not is_let_pass
-        if is_strange and one not in strange and len(strange) <= _TOLD:
+        is_name = isinstance(one, Hashable) and (
+            takes_bools or not isinstance(one, bool | np.bool_)
+        )
+        if is_name:
+            positions[at] = known.get(one, -1)
+        if positions[at] < 0 and not (is_name and may_be_unknown) and one not in strange:
             strange.append(one)
-    if may_be_unknown and names and not strange and (places < 0).all():
-        warn_of_unknown(names, known, name)
     if strange:
-        some = ", ".join(repr(one) for one in strange[:_TOLD])
-        separators = (separator_within(one, known) for one in strange)
-        separator = next((one for one in separators if one is not None), None)
-        hint = did_you_mean(strange[0], known)
-        if separator is not None:
-            hint = (
-                " Several names in one text must be split into a list of names for each instance: "
-                f"[text.split({separator!r}) for text in {name.rsplit(maxsplit=1)[-1]}]."
-            )
+        listed = ", ".join(repr(one) for one in strange[:_LISTED])
         raise ValueError(
             f"{name} must be members of classes_, the {len(classes)} labels, such as "
-            f"{classes[:1].tolist()[0]!r}. Got {some}{', ...' if len(strange) > _TOLD else ''}."
-            f"{hint}"
+            f"{classes[:1].tolist()[0]!r}. Got {listed}{', ...' if len(strange) > _LISTED else ''}."
+            f"{did_you_mean(strange[0], known)}"
         )
-    return places
-
-
-def _is_several(one: Any, known: dict) -> bool:
-    """Return whether a name that is unknown is several known ones in one text."""
-    separator = separator_within(one, known)
-    return separator is not None and all(part in known for part in names_in(one, separator))
+    if names and (positions < 0).all():
+        warn_of_unknown(names, known, name)
+    return positions
 
 
 def _of_indicator(given: Any, shape: tuple[int, int], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return row pointers, and the labels of each row, rising."""
+    """Return the labels of each row, rising, and row pointers."""
     check_sparse(given, name)
     expected = f"{name} must be an indicator of shape {shape}, a row for each instance and a column"
     expected += " for each label, or a list of members of classes_"
@@ -331,19 +272,18 @@ def _of_indicator(given: Any, shape: tuple[int, int], name: str) -> tuple[np.nda
         _check_values(values, name)
         rows, labels = np.nonzero(values)
         counts = np.bincount(rows, minlength=shape[0])
-        return np.concatenate(([0], np.cumsum(counts))).astype(np.int64), labels.astype(np.int64)
+        return labels.astype(np.int64), np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     matrix = given.tocsr()
     n = int(matrix.indptr[-1])
-    _check_values(matrix.data[:n], name)
-    if not rows_are_canonical(matrix.indptr, matrix.indices[:n]):
-        arrays = matrix.data[:n].copy(), matrix.indices[:n].copy(), matrix.indptr.copy()
-        matrix = sp.csr_array(arrays, shape=shape)
-        matrix.has_canonical_format = False
+    data, indices, indptr = matrix.data[:n], matrix.indices[:n], matrix.indptr
+    _check_values(data, name)
+    if not rows_are_canonical(indptr, indices):
+        matrix = sp.csr_array((data, indices, indptr), shape=shape, copy=True)
         matrix.sum_duplicates()
-        n = int(matrix.indptr[-1])
-    is_meant = matrix.data[:n] != 0
-    indptr = np.concatenate(([0], np.cumsum(is_meant)))[matrix.indptr]
-    return indptr.astype(np.int64), matrix.indices[:n][is_meant].astype(np.int64)
+        data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
+    kept = data != 0
+    indptr = np.concatenate(([0], np.cumsum(kept)))[indptr]
+    return indices[kept].astype(np.int64), indptr.astype(np.int64)
 
 
 def _check_values(values: np.ndarray, name: str) -> None:

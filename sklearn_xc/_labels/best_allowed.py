@@ -1,9 +1,10 @@
-"""The best of the labels that an answer may name, in about the time that these take.
+"""Top k of the labels that an answer may contain.
 
-Of two classes both are scored. Candidates for all instances: the scores of these labels, some rows
-after the other. Candidates for each row: the scores of these pairs. All but some: an answer longer
-by as many labels, which are dropped, from rows that leave out about as many; where these are many
-and no shortlist is made, the scores of all labels without theirs.
+two classes                    both are scored
+candidates for all instances   scores of these labels, in pieces of rows
+candidates for each instance   scores of these pairs
+exclusions                     a longer answer, from which they are dropped; if they are many and
+                               the model makes no shortlist, the scores of all other labels
 """
 
 from collections.abc import Callable, Iterator
@@ -23,20 +24,20 @@ Scorer = Callable[[Any], np.ndarray]
 
 #: Scores, or entries of an answer, that are held at a time.
 _PIECE = 2**22
-#: More labels than these are not dropped from a longer answer, if all can be scored as well: the k
-#: best of 200,000 take twice the time for k=500, and five times for k=1,000.
+#: More exclusions than these are not dropped from a longer answer, if all labels can be scored: the
+#: k best of 200,000 take twice the time for k=500, and five times for k=1,000.
 _MOST_DROPPED = 256
-#: Of candidates for all: up to so small a share of the labels is left out by asking for more.
+#: Candidates for all instances that lack at most this share of the labels: a longer answer.
 _SHARE_LEFT_OUT = 1 / 64
 
 
 class BestAllowed:
-    """The answer of a classifier that may name some labels only.
+    """The answer of a classifier among allowed labels.
 
     Parameters
     ----------
     model : XCClassifier
-        Fitted; its hooks are asked.
+        Fitted; its hooks score labels.
     X : object of n instances
     k : int
     allowed : AllowedLabels
@@ -67,7 +68,7 @@ class BestAllowed:
         return self._with_unseen(*found)
 
     def _of_all(self, allowed: AllowedLabels) -> Found:
-        """Return the best of candidates that all rows have."""
+        """Return the top k of candidates for all rows."""
         labels = allowed.labels
         n_left_out = allowed.n_labels - len(labels)
         if not len(labels):
@@ -90,11 +91,10 @@ class BestAllowed:
         )
 
     def _all_but(self, allowed: AllowedLabels) -> Found:
-        """Return the best of what rows have that exclude some."""
+        """Return the top k of rows with exclusions."""
         counts, parts, order = allowed.counts, [], []
-        is_short = 2 * counts > allowed.n_labels  # a short list of candidates
-        is_many = (counts > _MOST_DROPPED) & (not self._model._has_shortlist) & ~is_short
-        few = np.flatnonzero(~is_short & ~is_many)
+        is_many = (counts > _MOST_DROPPED) & (not self._model._has_shortlist)
+        few = np.flatnonzero(~is_many)
         for rows, n_more in rows_of_like_size(counts[few], self._k, self._room):
             parts.append(self._longer(few[rows], n_more, allowed))
             order.append(few[rows])
@@ -102,27 +102,21 @@ class BestAllowed:
             many = np.flatnonzero(is_many)
             parts.append(self._picked(many, allowed.take(many)))
             order.append(many)
-        short, step = np.flatnonzero(is_short), max(1, self._room // allowed.n_labels)
-        for first in range(0, len(short), step):
-            rows = short[first : first + step]
-            own = allowed.take(rows).complement().but(self._unseen)
-            parts.append(self._of_rows(rows, own))
-            order.append(rows)
         back = np.argsort(np.concatenate(order), kind="stable")
         labels, scores = joined(parts)
         return labels[back], scores[back]
 
     def _longer(self, rows: np.ndarray, n_more: int, allowed: AllowedLabels) -> Found:
-        """Return the best labels of some rows but those that are left out, of longer answers."""
+        """Return the top k of some rows from longer answers, without exclusions."""
         k = min(self._k + n_more, allowed.n_labels)
         found = self._model._topk_longer(self._rows(rows), k, n_more, **self._how)
         return self._without(allowed.take(rows), found)
 
     def _of_rows(self, rows: np.ndarray, allowed: AllowedLabels) -> Found:
-        """Return the best of candidates that each of some rows has."""
+        """Return the top k of candidates of each of some rows."""
         assert allowed.indptr is not None
         parts, first = [], 0
-        while first < len(rows):  # so many pairs at a time
+        while first < len(rows):  # as many pairs as there is room for
             last = np.searchsorted(allowed.indptr, allowed.indptr[first] + self._room, "right") - 1
             last = min(max(int(last), first + 1), len(rows))
             own = allowed.take(np.arange(first, last))
@@ -133,7 +127,7 @@ class BestAllowed:
         return joined(parts)
 
     def _picked(self, rows: np.ndarray, allowed: AllowedLabels) -> Found:
-        """Return the best that some rows may have, from the scores of all labels."""
+        """Return the top k of some rows, from the scores of all labels."""
         labels = np.delete(np.arange(allowed.n_labels), self._unseen)
         score = self._model._scorer_of(labels, **self._how)
         step, parts = max(1, self._room // len(labels)), []
@@ -148,7 +142,7 @@ class BestAllowed:
         return joined(parts)
 
     def _without(self, allowed: AllowedLabels, found: Found) -> Found:
-        """Return what rows may have of longer answers."""
+        """Return the allowed labels of longer answers."""
         labels, scores = found
         kept = allowed.has(labels)
         if self._unseen.size:
@@ -156,7 +150,7 @@ class BestAllowed:
         return first_kept(labels, scores, kept, self._k)
 
     def _with_unseen(self, labels: np.ndarray, scores: np.ndarray) -> Found:
-        """Add allowed labels without a training instance to rows that have places left."""
+        """Fill short answers with allowed labels without a training instance."""
         if not self._unseen.size:
             return labels, scores
         short = np.flatnonzero(labels[:, -1] < 0)
@@ -201,7 +195,7 @@ def joined(parts: list[Found]) -> Found:
 
 
 def best_of_scores(scores: np.ndarray, labels: np.ndarray, k: int) -> Found:
-    """Return the k best of labels with dense scores (n, n_labels), -inf of those that are none."""
+    """Top k of dense scores (n, n_labels); excluded labels score -inf."""
     n_found = min(k, len(labels))
     places = np.empty((len(scores), n_found), np.int64)
     best = np.empty(places.shape, scores.dtype)
@@ -237,15 +231,15 @@ def power_of_two(count: int) -> int:
 
 
 def rows_of_like_size(counts: np.ndarray, k: int, room: int) -> Iterator[tuple[np.ndarray, int]]:
-    """Yield rows, and a power of two that is at least what each of them counts (0: none).
+    """Yield rows, and the least power of two not below their counts (0 for a count of 0).
 
-    What a row is answered depends on its own count, not on rows beside it.
+    The answer of a row depends on its own count, not on other rows.
 
     Parameters
     ----------
     counts : ndarray of int of shape (n,)
     k, room : int
-        A piece of rows has at most `room` entries of k and as many more.
+        A piece of rows has at most `room` entries.
     """
     sizes = np.array([power_of_two(count) for count in counts.tolist()], np.int64)
     for size in np.unique(sizes).tolist():

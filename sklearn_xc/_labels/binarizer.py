@@ -13,13 +13,11 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._input.arguments import check_count
 from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
 from sklearn_xc._labels.name_lists import (
     check_separator,
-    likely_separator,
-    of_kind,
     read_name_lists,
+    warn_of_separator,
     warn_of_unknown,
 )
 from sklearn_xc._labels.names import as_name_array, check_label_names
@@ -27,8 +25,8 @@ from sklearn_xc._state.schema import Array, Holds, declares
 from sklearn_xc.exceptions import UnknownLabelWarning
 from sklearn_xc.metrics.check import as_array, pairs_of_dense, pairs_of_sparse
 
-#: From what warns to the caller of ``fit``: a decorator, fit and ``_fit`` are between.
-_STACKLEVEL = 5
+#: From a warning to the caller of ``fit``: a decorator, fit and ``_fit`` are between.
+_STACKLEVEL = 4
 
 
 @declares(
@@ -68,9 +66,8 @@ class LabelBinarizerXC(BaseEstimator):
 
     Notes
     -----
-    Names are either strings or integers. After ``fit``, an integer stands for its string and the
-    other way round: 5 for "5" if names were strings. Time and memory grow with the number of names
-    in y, never with rows times labels.
+    Names are either strings or integers. Time and memory grow with the number of names in y, never
+    with rows times labels.
 
     Examples
     --------
@@ -130,8 +127,7 @@ class LabelBinarizerXC(BaseEstimator):
         Warns
         -----
         UserWarning
-            If rows of one name each look as if they held several, with a separator other than the
-            given one, or although none is given.
+            If rows of one name each look as if they held several, and no separator is given.
         """
         self._fit(self._read(y))
         return self
@@ -217,7 +213,7 @@ class LabelBinarizerXC(BaseEstimator):
                [1, 1, 0]], dtype=int8)
         """
         check_is_fitted(self)
-        rows = self._in_kind(self._read(y))
+        rows = self._read(y)
         if self.handle_unknown == "add":
             self._add(name for row in rows for name in row)
         Y, unknown = self._encode(rows)
@@ -288,7 +284,7 @@ class LabelBinarizerXC(BaseEstimator):
         (array([[0, 0, 1]], dtype=int8), array([2]))
         """
         check_is_fitted(self)
-        rows = self._in_kind(self._read(y))
+        rows = self._read(y)
         Y, unknown = self._encode(rows)
         if unknown and not Y.nnz:
             warn_of_unknown(unknown, self._places, f"{type(self).__name__}: y")
@@ -298,16 +294,11 @@ class LabelBinarizerXC(BaseEstimator):
         who = type(self).__name__
         return read_name_lists(y, check_separator(self.separator, who), who)
 
-    def _in_kind(self, rows: list[list]) -> list[list]:
-        """Return names as texts where those of fit were texts, else as integers."""
-        first = next((name for row in rows for name in row), None)
-        if first is None or isinstance(first, str) == self._are_texts:
-            return rows
-        return [[of_kind(name, self._are_texts) for name in row] for row in rows]
-
     def _fit(self, rows: list[list]) -> None:
         who = type(self).__name__
-        self._warn_of_separator(rows)
+        if self.separator is None and all(len(row) < 2 for row in rows):
+            texts = [name for row in rows for name in row if isinstance(name, str)]
+            warn_of_separator(texts, who, _STACKLEVEL)
         counts = Counter(name for row in rows for name in row)
         if self.classes is None:
             names = sorted(counts)
@@ -316,7 +307,7 @@ class LabelBinarizerXC(BaseEstimator):
         else:
             names = check_label_names(self.classes, None, f"{who}: classes").tolist()
         # Names that the user gave stay, whether they occur or not.
-        least = check_count(self.min_count, f"{who}: min_count") if self.classes is None else 0
+        least = self.min_count if self.classes is None else 0
         kept = [name for name in names if counts[name] >= least]
         if not kept:
             raise ValueError(
@@ -346,13 +337,13 @@ class LabelBinarizerXC(BaseEstimator):
         self.label_counts_ = np.append(self.label_counts_, np.zeros(len(kept), np.int64))
 
     def _of_labels(self, places: np.ndarray) -> "LabelBinarizerXC":
-        """Return one of some of the names, in the order of their `places`."""
+        """Return a binarizer of the names at some positions, in this order."""
         changed = self._with_names(self.classes_[places].tolist())
         changed.label_counts_ = self.label_counts_[places]
         return changed
 
     def _with_names(self, names: list) -> "LabelBinarizerXC":
-        """Return one with other names of the columns."""
+        """Return a binarizer with other names of the columns."""
         changed = copy.copy(self)
         changed._set_names(names)
         return changed
@@ -371,45 +362,27 @@ class LabelBinarizerXC(BaseEstimator):
 
     def _encode(self, rows: list[list]) -> tuple[sp.csr_array, Counter]:
         """Return the indicator, and how often names that have no column occur."""
-        places = self._places
-        columns = [places.get(name, -1) for row in rows for name in row]
+        columns = [self._places.get(name, -1) for row in rows for name in row]
         found = np.array(columns, np.int64)
-        ends = np.cumsum([0, *map(len, rows)])
         known = found >= 0
-        indptr = np.concatenate(([0], np.cumsum(known)))[ends]
+        indptr = np.concatenate(([0], np.cumsum(known)))[np.cumsum([0, *map(len, rows)])]
         Y = sp.csr_array(
             (np.ones(int(known.sum()), np.int8), found[known], indptr),
             shape=(len(rows), len(self.classes_)),
         )
         Y.sort_indices()
-        unknown: Counter = Counter()
-        if not known.all():
-            rare = set(self.rare_classes_.tolist())
-            unknown.update(
-                name for row in rows for name in row if name not in places and name not in rare
-            )
-        return Y, unknown
+        skipped = {*self._places, *self.rare_classes_.tolist()}
+        names = (name for row in rows for name in row) if not known.all() else ()
+        return Y, Counter(name for name in names if name not in skipped)
 
     def _report_unknown(self, unknown: Counter) -> None:
         """Raise or warn, as `handle_unknown` says."""
         if not unknown:
             return
         who, (name, n) = type(self).__name__, unknown.most_common(1)[0]
-        says = f"{who}: y holds {len(unknown)} unknown names, {name!r} most often ({n} times)."
+        message = f"{who}: y holds {len(unknown)} unknown names, {name!r} most often ({n} times)."
         if self.handle_unknown == "error":
             raise ValueError(
-                f"{says} handle_unknown='ignore' leaves them out, 'add' gives them columns."
+                f"{message} handle_unknown='ignore' leaves them out, 'add' gives them columns."
             )
-        warnings.warn(f"{says} They are left out.", UnknownLabelWarning, stacklevel=3)
-
-    def _warn_of_separator(self, rows: list[list]) -> None:
-        likely = likely_separator(rows, self.separator)
-        if likely is not None:
-            row = next(row for row in rows if row and likely in row[0])
-            given = f"no row holds the separator {self.separator!r}, and "
-            warnings.warn(
-                f"{type(self).__name__}: {'' if self.separator is None else given}rows hold one "
-                f"name each, such as {row[0]!r}. If these are several, pass separator={likely!r}.",
-                UserWarning,
-                stacklevel=_STACKLEVEL,
-            )
+        warnings.warn(f"{message} They are left out.", UnknownLabelWarning, stacklevel=3)

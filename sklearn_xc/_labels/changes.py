@@ -1,4 +1,4 @@
-"""Labels of a fitted model that are dropped, renamed, or put into another order."""
+"""Labels of a fitted model that are dropped or renamed."""
 
 from collections.abc import Mapping
 from numbers import Number
@@ -15,23 +15,23 @@ from sklearn_xc._state.fitted import built_apart
 
 
 class ChangeableLabels:
-    """What can be done to the labels of a model without training."""
+    """Changes of the labels of a model without training."""
 
     classes_: np.ndarray
     _targets_kind: str
 
     def _take_labels(self, places: np.ndarray) -> None:
-        """Keep the labels of these places, in this order, in all attributes; after ``fit``."""
+        """Keep the labels at these positions, in this order, in all fitted attributes."""
         self.__dict__.update(attributes_of_labels(self, places, len(self.classes_)))
         self.__dict__.pop("_search_index", None)  # is built again
 
     def _name_labels(self, classes: np.ndarray) -> None:
-        """Take other names of labels, in this order."""
+        """Set the names of the labels."""
         self.classes_ = classes
 
     @built_apart
     def drop_labels(self, labels: Any) -> Any:
-        """Forget some labels; what was learnt about the others does not change.
+        """Drop some labels; the weights of the others do not change.
 
         Parameters
         ----------
@@ -132,61 +132,16 @@ class ChangeableLabels:
         order = np.argsort(renamed, kind="stable")
         if len(order) == 2 and order[0] == 1:
             raise ValueError(
-                f"{who} must leave two classes in their order: what was learnt is of the second. "
-                f"Got {renamed.tolist()}."
+                f"{who} cannot reorder the classes of a binary model: its weights belong to "
+                f"classes_[1]. Got {renamed.tolist()}."
             )
         self._name_labels(renamed)
         if not np.array_equal(order, np.arange(len(order))):
             self._take_labels(order)
         return self
 
-    @built_apart
-    def reorder_labels(self, labels: Any) -> Any:
-        """Reorder the columns of an indicator.
-
-        Parameters
-        ----------
-        labels : array-like of shape (n_labels,)
-            All of ``classes_``, in the new order.
-
-        Returns
-        -------
-        estimator
-            The estimator itself. Ties in score are ranked in the new order.
-
-        Raises
-        ------
-        ValueError
-            If `labels` does not hold every label exactly once, or after a fit to a 1-D y, whose
-            classes are sorted.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_xc import OvALinearXC
-        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
-        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
-        >>> clf = OvALinearXC(label_names=["soup", "bread"]).fit(X, Y)
-        >>> clf.reorder_labels(["bread", "soup"]).predict(X)
-        array([[0, 1],
-               [1, 0],
-               [1, 1]])
-        """
-        check_is_fitted(self)
-        who = type(self).__name__
-        if self._targets_kind == "classes":
-            raise ValueError(f"{who}: reorder_labels needs an indicator y: classes are sorted.")
-        places = self._places(labels, "reorder_labels")
-        if len(places) != len(self.classes_):
-            raise ValueError(
-                f"{who}: reorder_labels must be given all {len(self.classes_)} labels. Got "
-                f"{len(places)}."
-            )
-        self._take_labels(places)
-        return self
-
     def _places(self, labels: Any, method: str) -> np.ndarray:
-        """Return where labels stand, int64, distinct."""
+        """Return the positions of labels, int64, distinct."""
         who = f"{type(self).__name__}.{method}"
         refuse_disguised(labels, f"{who}: labels")
         if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
@@ -205,7 +160,7 @@ class ChangeableLabels:
 
 
 def _kind(name: Any) -> str:
-    """Return what a class is, for a message."""
+    """Return the kind of a class, for a message."""
     if isinstance(name, bool | np.bool_):
         return "bool"
     return "number" if isinstance(name, Number) else type(name).__name__

@@ -1,4 +1,4 @@
-"""Which features made a score."""
+"""Contributions of features to a score."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn_xc._input.arguments import refuse_disguised
 from sklearn_xc._input.data import CsrRows
 
-#: Scores of all labels for so many entries at most are computed together.
+#: Scores computed at a time.
 _PIECE = 2**24
 
 
@@ -72,29 +72,28 @@ class Explanation:
     probability: float | None = None
 
     def __str__(self) -> str:
-        lines = [self._title()]
-        lines += [f"  {number:+.3f}  {name}" for name, number in self._rows()]
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _title(self) -> str:
         title = f"{self.label}: score {self.score:+.3f}"
-        return title if self.probability is None else f"{title}, probability {self.probability:.3f}"
-
-    def _rows(self) -> list[tuple[Any, float]]:
+        if self.probability is not None:
+            title += f", probability {self.probability:.3f}"
         rows = list(zip(self.features.tolist(), self.contributions.tolist(), strict=True))
         if self.n_other:
             rows.append((f"({self.n_other} other feature{'s' * (self.n_other > 1)})", self.other))
         elif self.weights is None and self.other:
             rows.append(("(features together)", self.other))
-        return [*rows, ("(intercept)", self.intercept)]
+        rows.append(("(intercept)", self.intercept))
+        return "\n".join([title, *(f"  {number:+.3f}  {name}" for name, number in rows)])
+
+    __repr__ = __str__
 
 
 def of_weights(
-    score: Callable[[sp.csr_array], np.ndarray], instance: CsrRows, weights: np.ndarray, label: Any,
-    names: np.ndarray, n_features: int | None,
-) -> Explanation:  # fmt: skip
+    score: Callable[[sp.csr_array], np.ndarray],
+    instance: CsrRows,
+    weights: np.ndarray,
+    label: Any,
+    names: np.ndarray,
+    n_features: int | None,
+) -> Explanation:
     """Return the explanation of a score that is a weighted sum of features.
 
     Parameters
@@ -112,30 +111,30 @@ def of_weights(
         How many to list.
     """
     contributions = instance.data * weights
-    order = np.argsort(-np.abs(contributions), kind="stable")
-    order = order[contributions[order] != 0]
-    listed, others = order[:n_features], order[n_features:] if n_features else order[:0]
     whole = sp.csr_array((instance.data, instance.indices, instance.indptr), shape=instance.shape)
     found = float(score(whole)[0])
-    return Explanation(
-        label, found, found - float(contributions.sum(dtype=np.float64)),
-        names[instance.indices[listed]], instance.data[listed], weights[listed],
-        contributions[listed], float(contributions[others].sum()), len(others),
-    )  # fmt: skip
+    intercept = found - float(contributions.sum(dtype=np.float64))
+    return _explanation(
+        label, found, intercept, instance, names, weights, contributions, n_features
+    )
 
 
 def by_omission(
-    score: Callable[[sp.csr_array], np.ndarray], instance: CsrRows, n_labels: int, label: Any,
-    names: np.ndarray, n_features: int | None,
-) -> Explanation:  # fmt: skip
-    """Return what each feature adds to a score: how much lower it is without that feature.
+    score: Callable[[sp.csr_array], np.ndarray],
+    instance: CsrRows,
+    n_labels: int,
+    label: Any,
+    names: np.ndarray,
+    n_features: int | None,
+) -> Explanation:
+    """Return how much lower a score is without each feature.
 
     Parameters
     ----------
     score, instance, label, names, n_features
         As in ``of_weights``.
     n_labels : int
-        Labels that `score` looks at.
+        Labels that `score` computes at once.
     """
     m, d = len(instance.data), instance.shape[1]
     indptr = np.concatenate(([0], m + np.arange(m + 1) * max(m - 1, 0), [m + m * max(m - 1, 0)]))
@@ -147,19 +146,44 @@ def by_omission(
     scores = np.concatenate([score(rows[at : at + step]) for at in range(0, m + 2, step)])
     scores = scores.astype(np.float64)
     contributions = scores[0] - scores[1:-1]
+    return _explanation(
+        label, scores[0], scores[-1], instance, names, None, contributions, n_features
+    )
+
+
+def _explanation(
+    label: Any,
+    score: float,
+    intercept: float,
+    instance: CsrRows,
+    names: np.ndarray,
+    weights: np.ndarray | None,
+    contributions: np.ndarray,
+    n_features: int | None,
+) -> Explanation:
+    """Return an explanation that lists the features with the largest contributions."""
     order = np.argsort(-np.abs(contributions), kind="stable")
     order = order[contributions[order] != 0]
     listed = order[:n_features]
-    others = scores[0] - scores[-1] - contributions[listed].sum()
+    if weights is None:
+        other = score - intercept - contributions[listed].sum()
+    else:
+        other = contributions[order[len(listed) :]].sum()
     return Explanation(
-        label, float(scores[0]), float(scores[-1]), names[instance.indices[listed]],
-        instance.data[listed], None, contributions[listed], float(others),
-        len(order) - len(listed),
-    )  # fmt: skip
+        label=label,
+        score=float(score),
+        intercept=float(intercept),
+        features=names[instance.indices[listed]],
+        values=instance.data[listed],
+        weights=None if weights is None else weights[listed],
+        contributions=contributions[listed],
+        other=float(other),
+        n_other=len(order) - len(listed),
+    )
 
 
 def as_row(x: Any, who: str) -> Any:
-    """Return one instance in two dimensions; anything else as it is."""
+    """Return one instance as a matrix of one row; anything else unchanged."""
     if sp.issparse(x) and x.ndim == 1:  # a row of a sparse array
         return x.reshape(1, -1)
     try:

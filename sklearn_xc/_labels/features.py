@@ -1,4 +1,4 @@
-"""What is known of the labels, held so that cross-validation does not take it for instances."""
+"""Features or texts of labels, in a holder that cross-validation does not slice."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from sklearn_xc._input.arguments import refuse_disguised
 from sklearn_xc._input.sparse import check_sparse
-from sklearn_xc._input.texts_with_features import TextsWithFeatures
+from sklearn_xc._input.texts_with_features import TextsWithFeatures, is_sequence, shown
 from sklearn_xc._state.schema import declares
 
 
@@ -70,17 +70,13 @@ class LabelFeatures:
 
     def __init__(self, features: Any, classes: Any = None) -> None:
         check_features(features, "LabelFeatures: features")
-        is_sparse = sp.issparse(features)  # some are dicts
-        if not is_sparse and isinstance(features, str | bytes | LabelFeatures | dict | set):
-            raise TypeError(_not_features(features))
         self.is_text = _is_text(features)
         if not self.is_text and not hasattr(features, "shape"):
             features = _as_array(features)
-        shape = (len(features),) if self.is_text else features.shape
+        shape = (len(features),) if self.is_text else tuple(features.shape)
         if len(shape) != 1 + (not self.is_text):
             raise TypeError(_not_features(features))
         if 0 in shape:
-            shape = tuple(shape)
             raise ValueError(f"LabelFeatures: features must not be empty. Got shape {shape}.")
         self.features = features
         self.n_labels = int(shape[0])
@@ -162,7 +158,7 @@ class LabelFeatures:
 
 
 def check_features(features: Any, name: str) -> None:
-    """Raise for what is not what it looks like; see ``check_sparse`` and ``refuse_disguised``."""
+    """Raise for malformed sparse matrices, masked arrays and dates."""
     if isinstance(features, TextsWithFeatures):
         features = features.features
     check_sparse(features, name)
@@ -171,11 +167,7 @@ def check_features(features: Any, name: str) -> None:
 
 def _is_text(features: Any) -> bool:
     """Return whether this is a sequence whose entries are all texts."""
-    if (
-        sp.issparse(features)
-        or getattr(features, "ndim", 1) != 1
-        or not hasattr(features, "__len__")
-    ):
+    if isinstance(features, TextsWithFeatures) or not is_sequence(features):
         return False
     are_texts = [isinstance(text, str) for text in features]
     if any(are_texts) and not all(are_texts):
@@ -190,15 +182,11 @@ def _is_text(features: Any) -> bool:
 def _check_classes(classes: Any, n_labels: int) -> np.ndarray:
     """Return the classes of the rows as an array."""
     found = np.asarray(classes)
-    if found.ndim != 1 or len(found) != n_labels:
+    if found.ndim != 1 or len(found) != n_labels or len(set(found.tolist())) < n_labels:
         raise ValueError(
-            f"LabelFeatures: classes must have one entry for each of the {n_labels} rows. Got "
-            f"shape {found.shape}."
+            f"LabelFeatures: classes must have one entry for each of the {n_labels} rows, all "
+            f"distinct. Got {classes!r:.80}."
         )
-    names = found.tolist()
-    if len(set(names)) < n_labels:
-        twice = next(each for each in names if names.count(each) > 1)
-        raise ValueError(f"LabelFeatures: classes must be distinct. Got {twice!r} more than once.")
     return found
 
 
@@ -210,19 +198,18 @@ def _rows_of(features: Any, rows: list[int]) -> Any:
 
 
 def _as_array(features: Any) -> np.ndarray:
+    if isinstance(features, str | bytes | LabelFeatures | dict | set):
+        raise TypeError(_not_features(features))
     try:
         array = np.asarray(features)
     except ValueError as error:  # rows of different lengths
         raise TypeError(_not_features(features)) from error
-    if array.ndim == 0:  # of something else
-        raise TypeError(_not_features(features))
     check_features(array, "LabelFeatures: features")
     return array
 
 
 def _not_features(given: Any) -> str:
-    shape = f" of shape {tuple(given.shape)}" if hasattr(given, "shape") else ""
     return (
         "LabelFeatures: features must be a matrix with a row for each label, or a sequence of "
-        f"label texts. Got {type(given).__name__}{shape}."
+        f"label texts. Got {shown(given)}."
     )

@@ -1,8 +1,8 @@
-"""Targets as people write them: a list of names for each instance, or names in one text."""
+"""Targets as lists of names: a list for each instance, or one text with a separator."""
 
 import re
 import warnings
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
@@ -14,12 +14,10 @@ from sklearn_xc._input.containers import as_sequence, frame_columns, is_missing
 from sklearn_xc._labels.near_names import did_you_mean
 from sklearn_xc.exceptions import UnknownLabelWarning
 
-#: What people put between names, and rarely into them.
+#: Likely separators, which names rarely contain.
 _LIKELY_SEPARATORS = (";", "|")
-#: What they put between names and into them: likely only where another one was expected.
-_POSSIBLE_SEPARATORS = ("\t", ",")
-#: Texts that say nothing about the form of the others.
-_NOTHING = ("", "[]", "{}", "()", "set()")
+#: A list that was written as text, such as "['a', 'b']" or "[5, 6]".
+_WRITTEN_LIST = re.compile(r"""\s*[\[({]\s*(['"].*['"]|\d[\d,\s]*)[\s,]*[\])}]\s*""", re.DOTALL)
 #: What to do about lists that were written as text.
 _READ_BACK = "In pandas, y.map(ast.literal_eval, na_action='ignore') makes lists of them"
 
@@ -113,82 +111,32 @@ def read_name_lists(y: Any, separator: str | None, who: str) -> list[list]:
     return rows
 
 
-def likely_separator(rows: list[list], given: str | None = None) -> str | None:
-    """Return what seems to stand between names of rows that have one name each, or None.
-
-    Parameters
-    ----------
-    rows : list of list
-        The names of each row.
-    given : str or None
-        A separator by which they were read, to no effect.
-    """
-    texts = [row[0] for row in rows if len(row) == 1 and isinstance(row[0], str)]
-    if not texts or any(len(row) > 1 for row in rows):
-        return None
-    likely = _LIKELY_SEPARATORS if given is None else _LIKELY_SEPARATORS + _POSSIBLE_SEPARATORS
-    for one in likely:
-        if sum(one in text for text in texts) > len(texts) / 10:
-            return one
-    return None
+def warn_of_separator(texts: list[str], who: str, stacklevel: int) -> None:
+    """Warn if more than a tenth of texts, each read as one name, seem to hold several."""
+    for one in _LIKELY_SEPARATORS:
+        several = [text for text in texts if one in text]
+        if len(several) > len(texts) / 10:
+            warnings.warn(
+                f"{who}: each text of y is taken for one name, but many hold {one!r}, such as "
+                f"{several[0]!r}. If these are several names, pass separator={one!r}.",
+                UserWarning,
+                stacklevel=stacklevel + 1,
+            )
+            return
 
 
-def warn_of_separator(y: Any, who: str, stacklevel: int) -> None:
-    """Warn if a 1-D y of classes looks like several names in each row."""
-    likely = likely_separator([[one] for one in y if isinstance(one, str)])
-    if likely is not None:
-        warnings.warn(
-            f"{who}: each row of y is taken for one class, but many hold {likely!r}. If these are "
-            f"several names, pass separator={likely!r}.",
-            UserWarning,
-            stacklevel=stacklevel + 1,
-        )
-
-
-def is_written_list(text: Any) -> bool:
-    """Return whether a text is a list as Python or JSON writes it, such as "['a', 'b']"."""
-    if not isinstance(text, str):
-        return False
-    text = text.strip()
-    if text[:1] + text[-1:] not in ("[]", "{}", "()"):
-        return False
-    inner = text[1:-1].strip(", ")
-    if inner[:1] in ("'", '"'):
-        return len(inner) > 1 and inner[-1] in "'\""
-    numbers = inner.replace(",", " ").split()
-    return text[0] == "[" and bool(numbers) and all(one.isdecimal() for one in numbers)
-
-
-def refuse_written_lists(rows: Iterable, name: str, remedy: str | None = None) -> None:
+def refuse_written_lists(rows: Iterable, name: str, remedy: str = _READ_BACK) -> None:
     """Raise ValueError if most texts are lists that were written as text, as in a CSV file.
 
-    Parameters
-    ----------
-    rows : iterable
-        What is no text passes.
-    name : str
-        For the message.
-    remedy : str or None
-        What to do; None for Python.
+    Entries that are not texts pass; `name` and `remedy` are for the message.
     """
-    texts = [row for row in rows if isinstance(row, str) and row.strip() not in _NOTHING]
-    written = [text for text in texts if is_written_list(text)]
-    if len(written) <= len(texts) / 2:
-        return
-    if re.search(r"""['"]\s+['"]""", written[0]):  # literal_eval would make one name of these
-        remedy = "These were NumPy arrays: write lists, or names with a separator, instead"
-    raise ValueError(
-        f"{name} must hold names. Got lists that were written as text, such as {written[0]!r}. "
-        f"{remedy or _READ_BACK}."
-    )
-
-
-def of_kind(name: Any, are_texts: bool) -> Any:
-    """Return an integer as text, or the text of an integer as integer, as other names are."""
-    if are_texts:
-        return str(int(name)) if isinstance(name, Integral) else name
-    is_number = isinstance(name, str) and re.fullmatch(r"0|-?[1-9][0-9]{0,18}", name)
-    return int(name) if is_number else name
+    texts = [row for row in rows if isinstance(row, str) and row.strip("[](){} ")]
+    written = [text for text in texts if _WRITTEN_LIST.fullmatch(text)]
+    if len(written) > len(texts) / 2:
+        raise ValueError(
+            f"{name} must hold names. Got lists that were written as text, such as "
+            f"{written[0]!r}. {remedy}."
+        )
 
 
 def warn_of_unknown(names: Iterable, known: Iterable, name: str) -> None:
@@ -206,25 +154,6 @@ def names_in(text: str, separator: str | None) -> list[str]:
     """Return the names in a text, which is one name without a separator."""
     parts = [text] if separator is None else text.split(separator)
     return [part.strip() for part in parts if part.strip()]
-
-
-def separator_within(text: Any, known: Container) -> str | None:
-    """Return what seems to stand between names in a text that is no name itself, or None.
-
-    Parameters
-    ----------
-    text : object
-        Only a str holds several names.
-    known : container of str
-        Names.
-    """
-    if not isinstance(text, str):
-        return None
-    for one in _LIKELY_SEPARATORS + _POSSIBLE_SEPARATORS:
-        parts = names_in(text, one)
-        if len(parts) > 1 and (one in _LIKELY_SEPARATORS or any(part in known for part in parts)):
-            return one
-    return None
 
 
 def _names_of(row: Any, separator: str | None, number: int, who: str) -> list:

@@ -1,4 +1,4 @@
-"""Names of labels: of the columns of an indicator, where these have any; and where one stands."""
+"""Names of labels: of the columns of an indicator, and the position of a name."""
 
 from collections import Counter
 from typing import Any
@@ -11,17 +11,12 @@ from sklearn_xc._labels.near_names import did_you_mean
 
 
 def column_names(y: Any) -> list | None:
-    """Return the names of a data frame's columns, None where these are numbers or there are none.
-
-    Parameters
-    ----------
-    y : object
-        Anything; a data frame of pandas or polars or an Arrow table has names.
+    """Return the names of the columns of a data frame or Arrow table, None without texts as names.
 
     Raises
     ------
     TypeError
-        For names of which some are texts and some are not.
+        If only some names are texts.
     """
     names = frame_columns(y)
     are_texts = [isinstance(name, str) for name in names or ()]
@@ -39,38 +34,30 @@ def column_names(y: Any) -> list | None:
 def names_of_columns(
     n_labels: int, label_names: Any, columns: list | None, classes: Any, who: str
 ) -> np.ndarray:
-    """Return the names of the labels of an indicator, or their numbers where nothing names them.
+    """Return the names of an indicator's columns, or their numbers if they have no names.
 
     Parameters
     ----------
     n_labels : int
-        Columns of the indicator.
     label_names : array-like of shape (n_labels,) or None
         The parameter of the estimator.
     columns : list of str or None
-        Those of a data frame.
+        Columns of a data frame.
     classes : array-like of shape (n_labels,) or None
-        Names that are known from an earlier fit, or the numbers of the columns.
+        Names of an earlier fit, or the numbers of the columns.
     who : str
         The estimator, for messages.
-
-    Returns
-    -------
-    ndarray of shape (n_labels,)
-        Objects where these are texts, which would all take as much room as the longest otherwise.
 
     Raises
     ------
     ValueError
-        For another number of names, equal ones, ones that are missing or of different kinds, and
-        where two of the three sources differ.
+        For another number of names, names that are equal, missing or of different kinds, and for
+        sources that differ.
     """
     numbers = np.arange(n_labels)
     if classes is not None and np.array_equal(classes, numbers):
         classes = None
-    sources = {
-        "label_names": label_names, "the columns of y": columns, "classes": classes,
-    }  # fmt: skip
+    sources = {"label_names": label_names, "the columns of y": columns, "classes": classes}
     given = {
         source: check_label_names(names, n_labels, f"{who}: {source}")
         for source, names in sources.items()
@@ -117,7 +104,7 @@ def check_label_names(names: Any, n_labels: int | None, name: str) -> np.ndarray
 
 
 def as_name_array(names: list) -> np.ndarray:
-    """Return names as objects (texts, of which each takes its own room) or as integers."""
+    """Return texts as an array of objects, which takes no more memory than they do, or integers."""
     if names and not isinstance(names[0], str):
         return np.array(names, np.int64)
     array = np.empty(len(names), object)
@@ -126,7 +113,7 @@ def as_name_array(names: list) -> np.ndarray:
 
 
 def refuse_other_columns(y: Any, known: np.ndarray, who: str) -> None:
-    """Raise ValueError for a data frame whose columns are named otherwise than in fit."""
+    """Raise ValueError if the columns of a data frame have other names than in fit."""
     columns = column_names(y)
     if columns is None or columns == known.tolist() or known.dtype.kind in "iu":
         return
@@ -144,19 +131,10 @@ def refuse_other_columns(y: Any, known: np.ndarray, who: str) -> None:
 def place_of(label: Any, classes: np.ndarray, who: str) -> int:
     """Return the position of one label in ``classes_``.
 
-    Parameters
-    ----------
-    label : object
-        What a user wrote.
-    classes : ndarray of shape (n_labels,)
-        Distinct.
-    who : str
-        For messages.
-
     Raises
     ------
     ValueError
-        If it is none of them; the message tells the most similar name.
+        If it is not one of them; the message suggests the most similar name.
     """
     is_bool = isinstance(label, bool | np.bool_) and classes.dtype.kind != "b"
     found = np.empty(0, np.intp)
@@ -170,43 +148,16 @@ def place_of(label: Any, classes: np.ndarray, who: str) -> int:
     return int(found[0])
 
 
-def positions_of(names: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return the position of each name among known ones, int64; -1 for a new one."""
+def positions_of(names: np.ndarray, known: np.ndarray, *, are_columns: bool = False) -> np.ndarray:
+    """Return the position of each name among known ones, int64; -1 for a new one.
+
+    With `are_columns`, both are the columns of an indicator, which may have names on one side
+    only: equally many are the same columns.
+    """
+    numbers = np.arange(len(names))
+    if len(names) == len(known):
+        has_numbers = are_columns and any(np.array_equal(one, numbers) for one in (names, known))
+        if has_numbers or np.array_equal(names, known):
+            return numbers
     position = {name: at for at, name in enumerate(known.tolist())}
     return np.array([position.get(name, -1) for name in names.tolist()], np.int64)
-
-
-def places_in(classes: np.ndarray, known: np.ndarray, *, are_columns: bool = False) -> np.ndarray:
-    """Return the position of each known class among others, -1 where it is none of them.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_labels,)
-        Distinct, in any order.
-    known : ndarray of shape (n_known,)
-        Likewise; of a classifier that knows some of these classes.
-    are_columns : bool, default=False
-        Whether both are the columns of an indicator, which may have names in one place only: as
-        many are the same ones.
-
-    Returns
-    -------
-    ndarray of int64 of shape (n_known,)
-    """
-    numbers = np.arange(len(known))
-    if len(known) == len(classes):
-        nameless = are_columns and any(np.array_equal(one, numbers) for one in (known, classes))
-        if nameless or np.array_equal(known, classes):
-            return numbers
-    if _kind(known) != _kind(classes):
-        return np.full(len(known), -1)
-    order = np.argsort(classes, kind="stable")
-    at = np.minimum(np.searchsorted(classes[order], known), len(classes) - 1)
-    return np.where(classes[order][at] == known, order[at], -1)
-
-
-def _kind(classes: np.ndarray) -> str:
-    """Return what classes are: texts are so as objects too."""
-    if classes.dtype == object:
-        return "U" if all(isinstance(one, str) for one in classes.tolist()) else "O"
-    return "n" if classes.dtype.kind in "iuf" else classes.dtype.kind

@@ -1,4 +1,4 @@
-"""Class labels, and names of columns, of labels that are added to a fitted model."""
+"""Classes and column names of labels that are added to a fitted model."""
 
 from typing import Any
 
@@ -80,15 +80,11 @@ def with_new_names(name: str, known: np.ndarray, classes: Any, n_new: int) -> np
 
 def _joined(known: np.ndarray, new: np.ndarray) -> np.ndarray | None:
     """Return known classes and new ones in one array, or None if they are not of one kind."""
-    new = np.asarray(new.tolist()) if new.dtype == object else new
-    try:
-        both = np.concatenate([known, new])
-    except TypeError:  # dates and texts
+    both = [*known.tolist(), *new.tolist()]
+    if len({isinstance(one, str) for one in both}) > 1:
         return None
-    # As texts, numbers and bytes would be something else; so would a bool that is a number.
-    kinds = {"n" if part.dtype.kind in "iuf" else part.dtype.kind for part in (known, new, both)}
-    if known.dtype == object:
-        kinds = {"U" if isinstance(one, str) else "O" for one in both.tolist()}
-    is_whole = known.dtype.kind in "iu" and both.dtype.kind not in "iu"
-    rounds = both[len(known) :].tolist() != new.tolist()
-    return None if len(kinds) > 1 or is_whole or rounds else both
+    try:
+        joined = np.array(both, None if known.dtype.kind in "US" else known.dtype)
+    except (TypeError, ValueError):
+        return None
+    return joined if joined.tolist() == both else None

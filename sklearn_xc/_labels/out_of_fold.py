@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from sklearn_xc._input.sklearn_private import num_samples, safe_indexing
 from sklearn_xc._labels.allowed import AllowedLabels
-from sklearn_xc._labels.names import places_in
+from sklearn_xc._labels.names import positions_of
 from sklearn_xc._parallel.tasks import Task
 from sklearn_xc._topk import classes_of, never_seen, topk_allowed, unwrap
 from sklearn_xc.exceptions import MemoryBudgetError, SavedModelError
@@ -219,13 +219,13 @@ def ask(
     if allowed is not None:
         own = classes_of(fitted)
         places = np.full(len(classes) + 1, -1)  # the last is of classes that y does not have
-        places[places_in(classes, own, are_columns=are_columns)] = np.arange(len(own))
+        places[positions_of(own, classes, are_columns=are_columns)] = np.arange(len(own))
         allowed = allowed.moved(places[:-1], len(own))
     with said_by(part, who):
         # After a 1-D y, a classifier has the classes of its training rows only.
         labels, scores = topk_allowed(fitted, X, k, allowed, unseen if are_columns else ())
         known = classes_of(fitted)
-    place = places_in(classes, known, are_columns=are_columns)
+    place = positions_of(known, classes, are_columns=are_columns)
     if (place < 0).any():
         raise ValueError(
             f"{who}: {part} answers with classes that y does not have. Got "
@@ -245,7 +245,7 @@ def known_counts(
     for member in members:
         classifier = unwrap(member, None)[0]
         if hasattr(classifier, "label_counts_") and hasattr(classifier, "n_samples_fit_"):
-            place = places_in(classes, classes_of(classifier), are_columns=are_columns)
+            place = positions_of(classes_of(classifier), classes, are_columns=are_columns)
             known = place >= 0
             counts = np.zeros(len(classes), np.int64)
             counts[place[known]] = classifier.label_counts_[known]

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
-from sklearn_xc._labels.names import check_label_names
-from sklearn_xc._topk import classes_of, topk_allowed, topk_chances, unwrap
+from sklearn_xc._topk import classes_of, topk_allowed, topk_chances
 
 
 def topk_names(
@@ -15,7 +14,6 @@ def topk_names(
     X: Any,
     k: int = 5,
     *,
-    names: Any = None,
     return_scores: bool = False,
     return_probabilities: bool = False,
     candidates: Any = None,
@@ -31,9 +29,6 @@ def topk_names(
         Input for `estimator`.
     k : int, default=5
         Maximum number of labels.
-    names : array-like of shape (n_labels,), default=None
-        Names of the labels, in the order of ``classes_``. None uses ``classes_``: the column names
-        if fit saw any, otherwise the column numbers.
     return_scores : bool, default=False
         Whether to return pairs of name and score.
     return_probabilities : bool, default=False
@@ -48,8 +43,8 @@ def topk_names(
             (n, n_labels), default=None
         The labels that may not be returned, in the same forms. Not together with `candidates`.
         Lists for each instance, such as the labels that it already has, may hold names that the
-        classifier does not know. For a ``TextClassifierXC`` with a `separator`, either may also be
-        a column of strings as in ``fit``, such as "soup;bread" for each instance.
+        classifier does not know. pandas makes lists of strings such as "soup;bread" by
+        ``column.str.split(";")``.
 
     Returns
     -------
@@ -62,8 +57,8 @@ def topk_names(
     Raises
     ------
     ValueError, TypeError
-        As in :func:`topk`; also if `names` are not n_labels names, if both scores and
-        probabilities are requested, or if the classifier has no probabilities.
+        As in :func:`topk`; also if both scores and probabilities are requested, or if the
+        classifier has no probabilities.
 
     Examples
     --------
@@ -83,15 +78,8 @@ def topk_names(
             "both."
         )
 
-    def names_of(own: np.ndarray) -> np.ndarray:
-        return own if names is None else check_label_names(names, len(own), "topk_names: names")
-
     def allowed(n: int, own: np.ndarray) -> AllowedLabels | None:
-        separator = getattr(unwrap(estimator, None)[0], "_separator_of_names", None)
-        return read_allowed(
-            candidates, exclude, names_of(own), n, "topk_names", by_name=True,
-            separator=separator, X=X,
-        )  # fmt: skip
+        return read_allowed(candidates, exclude, own, n, "topk_names", by_name=True)
 
     ask = topk_chances if return_probabilities else topk_allowed
     are_all = candidates is None and exclude is None
@@ -99,9 +87,8 @@ def topk_names(
     if return_probabilities:
         order = np.argsort(np.where(labels < 0, np.inf, -scores), axis=1, kind="stable")
         labels, scores = (np.take_along_axis(one, order, axis=1) for one in (labels, scores))
-    classes = names_of(classes_of(estimator))
     found = labels >= 0
-    each = classes[labels[found]].tolist()
+    each = classes_of(estimator)[labels[found]].tolist()
     if return_scores or return_probabilities:
         each = list(zip(each, scores[found].tolist(), strict=True))
     ends = np.concatenate(([0], np.cumsum(found.sum(axis=1)))).tolist()

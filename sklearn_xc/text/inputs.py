@@ -1,9 +1,7 @@
-"""Texts on their way to a classifier: who reads them, and which words a vectorizer learns."""
+"""Checks of texts, and the fit of a vectorizer."""
 
-from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils import get_tags
 
@@ -33,7 +31,7 @@ def reads_texts(estimator: Any) -> bool:
 
 
 def reads_plain_texts(vectorizer: Any) -> bool:
-    """Return whether a vectorizer of scikit-learn reads str; None, for no vectorizer, does."""
+    """Return whether a vectorizer of scikit-learn reads str; True for None, no vectorizer."""
     if vectorizer is None:
         return True
     is_plain = all(getattr(vectorizer, name, "") is None for name in ("preprocessor", "tokenizer"))
@@ -68,31 +66,11 @@ def check_texts(X: Any, vectorizer: Any, who: str) -> Any:
     return X
 
 
-def fit_with_label_words(vectorizer: Any, X: Any, label_texts: Iterable[str]) -> Any:
-    """Fit a vectorizer to texts and return their features; it also learns words of label texts.
+def fit_with_label_texts(vectorizer: Any, X: Any, label_texts: list[str]) -> Any:
+    """Fit a vectorizer to texts and label texts, and return the features of the texts.
 
-    A word of a label text is learnt even if fewer than `min_df` texts have it. Document frequencies
-    are those of the texts. A vectorizer without a vocabulary, or with a given one, is fitted to X
-    alone.
+    Vectorizers that do not count words are fitted to X alone.
     """
-    features = fit_transform(vectorizer, X)
-    if not isinstance(vectorizer, CountVectorizer) or vectorizer.vocabulary is not None:
-        return features
-    analyze = vectorizer.build_analyzer()
-    words = {word for text in label_texts for word in analyze(text)}
-    words -= vectorizer.vocabulary_.keys()
-    if not words:
-        return features
-    # Words that max_df or max_features excluded stay out: at least min_df texts have them.
-    new = np.array(sorted(words))
-    counter = CountVectorizer(analyzer=analyze, vocabulary=new, binary=True)
-    n_texts = np.asarray(counter.transform(X).sum(axis=0)).ravel()
-    least = vectorizer.min_df
-    new = new[n_texts < (least if isinstance(least, int) else least * features.shape[0])]
-    source = X
-    if not getattr(vectorizer, "smooth_idf", True):  # the idf of a word of no text is infinite
-        source = [*X, *label_texts]
-    vectorizer.set_params(vocabulary=sorted([*vectorizer.vocabulary_, *new.tolist()])).fit(source)
-    vectorizer.set_params(vocabulary=None)
-    vectorizer.fixed_vocabulary_ = False  # as after a fit with this parameter
-    return vectorizer.transform(X)
+    if not label_texts or not isinstance(vectorizer, CountVectorizer):
+        return fit_transform(vectorizer, X)
+    return vectorizer.fit([*X, *label_texts]).transform(X)

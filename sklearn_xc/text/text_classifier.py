@@ -1,6 +1,5 @@
 """A vectorizer, a classifier and the names of labels, as one estimator."""
 
-import warnings
 from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import Any
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc import LabelBinarizerXC
 from sklearn_xc._input.checks import check_class_array, check_targets
-from sklearn_xc._input.containers import as_sequence, is_missing
+from sklearn_xc._input.containers import as_sequence
 from sklearn_xc._input.made_features import MadeFeatures, is_bound_to_columns, made_from
 from sklearn_xc._input.parts import ParameterizedParts
 from sklearn_xc._input.sklearn_private import (
@@ -41,7 +40,7 @@ from sklearn_xc._topk import topk_allowed, topk_chances, unwrap
 from sklearn_xc.ensemble.thresholds import ThresholdTuner
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.one_vs_all import OvALinearXC
-from sklearn_xc.text.inputs import check_texts, fit_with_label_words, reads_texts
+from sklearn_xc.text.inputs import check_texts, fit_with_label_texts, reads_texts
 
 
 def _has(method: str) -> Any:
@@ -101,8 +100,8 @@ class TextClassifierXC(
     label_texts : mapping of name to text, or pandas Series, default=None
         What is known about labels, for a classifier with a parameter `label_features`, such as
         :class:`~sklearn_xc.NGAMEEmbeddingXC`. If `y` is lists of names, names that occur only here
-        become labels without a training instance. Words of label texts are learnt even if fewer
-        than `min_df` training texts have them. With None, a classifier that reads texts itself
+        become labels without a training instance. The vectorizer learns the words of label texts,
+        too, and counts these among its documents. With None, a classifier that reads texts itself
         and has no `label_features` gets the names as label texts.
 
     Attributes
@@ -167,46 +166,6 @@ class TextClassifierXC(
         self.min_count = min_count
         self.label_texts = label_texts
 
-    def set_params(self, **params: Any) -> "TextClassifierXC":
-        """Set parameters; those of a part are named ``part__parameter``.
-
-        Parameters
-        ----------
-        **params : dict
-            Names and values. A default part takes the place of None before its parameters are set;
-            ``classifier__C`` is then, and for any :class:`~sklearn_xc.ThresholdTuner`, the `C` of
-            the classifier inside.
-
-        Returns
-        -------
-        TextClassifierXC
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            For an unknown name.
-
-        Examples
-        --------
-        >>> from sklearn_xc import TextClassifierXC
-        >>> tagger = TextClassifierXC(separator=";").set_params(classifier__C=1.0)
-        >>> tagger.classifier
-        ThresholdTuner(estimator=OvALinearXC(C=1.0), random_state=0)
-        """
-        classifier = params.get("classifier", self.classifier)
-        if classifier is None or isinstance(classifier, ThresholdTuner):
-            own = ThresholdTuner._get_param_names()
-
-            def inside(name: str) -> str:
-                part, *rest = name.split("__")
-                if part != "classifier" or not rest or rest[0] in own:
-                    return name
-                return "__".join(["classifier", "estimator", *rest])
-
-            params = {inside(name): value for name, value in params.items()}
-        return super().set_params(**params)
-
     def _default_part(self, name: str) -> Any:
         if name == "vectorizer":
             return TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
@@ -223,8 +182,8 @@ class TextClassifierXC(
             Texts, also as a data frame of one column, or whatever the vectorizer accepts.
         y : sequence of n lists of names, or of n texts; or an indicator of shape (n, n_labels)
             The labels of each instance. Lists of integers are names, unless all have one length
-            and hold only 0 and 1. A row of None, NaN or NA has no labels; with one class for each
-            instance, it is an error.
+            and hold only 0 and 1. A row of None, NaN or NA is trained as one without labels: drop
+            it if they are unknown. With one class for each instance, it is an error.
         sample_weight : array-like of shape (n,), default=None
             Passed to the classifier; with metadata routing enabled, if it requests them.
 
@@ -237,55 +196,49 @@ class TextClassifierXC(
         ------
         ValueError, TypeError
             If the vectorizer or the classifier refuses the input; for invalid names, and for
-            `label_texts` that no part of the classifier takes; and if X and y are swapped.
-
-        Warns
-        -----
-        UserWarning
-            If labels of some rows are missing; the message counts them.
+            `label_texts` that no part of the classifier takes.
         """
         who, fit = type(self).__name__, Fit(self, X, y, sample_weight)
-        vectorizer = self.vectorizer
-        if vectorizer is None and not reads_texts(self.classifier):
-            vectorizer = self._default_part("vectorizer")
-        self.vectorizer_ = None if vectorizer is None else clone(vectorizer)
-        X = check_texts(X, self.vectorizer_, who)
-        if y is None:
-            raise ValueError(f"{who} requires y to be passed, but the target y is None")
-        given = as_sequence(y)
-        self.binarizer_, y = self._read_targets(given)
-        if self.binarizer_ is not None:
-            self._warn_of_missing(given)
-        elif isinstance(y, np.ndarray) and y.ndim == 1:
-            warn_of_separator(y, who, stacklevel=4)
+        vectorizer = self._new_vectorizer()
+        X = check_texts(X, vectorizer, who)
+        self.binarizer_, y = self._read_targets(y)
         n = int(num_samples(X))
         if num_samples(y) != n:
             raise ValueError(f"{who}: y has {num_samples(y)} rows and X has {n}.")
-        progress = fit.parts("step", 1 if self.vectorizer_ is None else 2)
-        made = None
-        if self.vectorizer_ is None:
-            features = self._transformed(X)
-            self.classifier_ = self._with_labels(y)
+        progress = fit.parts("step", 1 if vectorizer is None else 2)
+
+        # 1. Vectorize. Folds inside the classifier refit the vectorizer to their own rows.
+        self.vectorizer_, made = vectorizer, None
+        if vectorizer is None:
+            features = self._vectorized(X)
         else:
-            with progress.part(name="vectorizer").around(self.vectorizer_, may_be_deaf=True):
-                features = fit_with_label_words(self.vectorizer_, X, self._texts_of_labels())
-            self.classifier_ = self._with_labels(y)
-            if not is_bound_to_columns(self.classifier_, features):
-                made = MadeFeatures(features, X, vectorizer)
-        self._check_rows(X, features)
-        # The default classifier requests nothing, and gets the weights all the same.
-        routing = sklearn.config_context(
-            enable_metadata_routing=False if self.classifier is None else None
-        )
-        with routing, progress.part(name="classifier").around(self.classifier_), made_from(made):
+            with progress.part(name="vectorizer").around(vectorizer, may_be_deaf=True):
+                features = fit_with_label_texts(vectorizer, X, self._texts_of_labels())
+        self._check_n_rows(X, features)
+
+        # 2. Fit the classifier, by default one that tunes thresholds on held-out rows.
+        self.classifier_ = self._with_labels(y)
+        if vectorizer is not None and not is_bound_to_columns(self.classifier_, features):
+            made = MadeFeatures(features, X, vectorizer)
+        # The default classifier requests no weights, and gets them all the same.
+        routing = None if self.classifier is not None else False
+        with (
+            sklearn.config_context(enable_metadata_routing=routing),
+            progress.part(name="classifier").around(self.classifier_),
+            made_from(made),
+        ):
             params = self._routed(sample_weight, {}).classifier.fit
             self.classifier_.fit(features, y, **params)
-        self._unseen_labels = np.empty(0, np.int64)
-        if not hasattr(unwrap(self.classifier_, None)[0], "predict_topk"):
-            counts = check_targets(self, y, n).label_counts(np.ones(n, bool))
-            self._unseen_labels = np.flatnonzero(counts == 0)
+        self._unseen_labels = self._find_unseen(y, n)
         fit.end()
         return self
+
+    def _find_unseen(self, y: Any, n: int) -> np.ndarray:
+        """Return labels without a training instance that the classifier does not rank last."""
+        if hasattr(unwrap(self.classifier_, None)[0], "predict_topk"):
+            return np.empty(0, np.int64)
+        counts = check_targets(self, y, n).label_counts(np.ones(n, bool))
+        return np.flatnonzero(counts == 0)
 
     #: A classifier that takes no weights refuses them itself.
     _weighs_answers = False
@@ -339,10 +292,7 @@ class TextClassifierXC(
         exclude : sequence of names, sequence of n lists of names, or indicator of shape \
                 (n, n_labels), default=None
             The labels that may not be returned, in the same forms. Not together with `candidates`.
-            Either may be n strings of names as in ``fit``, with the `separator` between names,
-            such as the labels that each instance already has. (A list of strings of one name each
-            holds names for all instances; a pandas Series with the index of X has a row for each
-            instance.)
+            Lists for each instance may hold names that the tagger does not know.
 
         Returns
         -------
@@ -398,13 +348,7 @@ class TextClassifierXC(
 
     def _allowed(self, X: Any, candidates: Any, exclude: Any) -> AllowedLabels | None:
         n, who = int(num_samples(X)), type(self).__name__
-        names: Any = {"by_name": True, "separator": self._separator_of_names, "X": X}
-        return read_allowed(candidates, exclude, self.classes_, n, who, **names)
-
-    @property
-    def _separator_of_names(self) -> str | None:
-        """The separator of names in fit; None if names were lists, or no names."""
-        return getattr(getattr(self, "binarizer_", None), "separator", None)
+        return read_allowed(candidates, exclude, self.classes_, n, who, by_name=True)
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> Any:
@@ -605,16 +549,16 @@ class TextClassifierXC(
         """Return what the classifier reads, of checked instances."""
         check_is_fitted(self)
         X = check_texts(X, self.vectorizer_, type(self).__name__)
-        features = self._transformed(X)
-        self._check_rows(X, features)
+        features = self._vectorized(X)
+        self._check_n_rows(X, features)
         return features
 
-    def _transformed(self, X: Any) -> Any:
+    def _vectorized(self, X: Any) -> Any:
         if self.vectorizer_ is not None:
             return self.vectorizer_.transform(X)
         return X if isinstance(X, TextsWithFeatures) else as_texts(X, f"{type(self).__name__}: X")
 
-    def _check_rows(self, X: Any, features: Any) -> None:
+    def _check_n_rows(self, X: Any, features: Any) -> None:
         n, n_made = int(num_samples(X)), int(num_samples(features))
         if n_made != n:
             raise ValueError(
@@ -623,26 +567,27 @@ class TextClassifierXC(
                 f"{n_made} rows."
             )
 
-    def _warn_of_missing(self, y: Any) -> None:
-        missing = [row for row, names in enumerate(y) if is_missing(names)]
-        if missing:
-            warnings.warn(
-                f"{type(self).__name__}: the labels of {len(missing)} rows of y are missing (row "
-                f"{missing[0]} first): these rows are trained as rows without labels. If their "
-                "labels are unknown, drop them.",
-                UserWarning,
-                stacklevel=5,
-            )
+    def _new_vectorizer(self) -> Any:
+        """Return the vectorizer to fit, None for a classifier that reads texts itself."""
+        if self.vectorizer is not None:
+            return clone(self.vectorizer)
+        return None if reads_texts(self.classifier) else self._default_part("vectorizer")
 
     def _read_targets(self, y: Any) -> tuple[LabelBinarizerXC | None, Any]:
         """Return a binarizer and its indicator of names; for other targets, None and y.
 
-        Also before the tagger is fitted.
+        Also used before ``fit``.
         """
+        who = type(self).__name__
+        if y is None:
+            raise ValueError(f"{who} requires y to be passed, but the target y is None")
         y = as_sequence(y)
         if self.separator is None and not are_name_lists(y):
-            is_classes = not sp.issparse(y) and np.ndim(y) == 1
-            return None, check_class_array(y, f"{type(self).__name__}: y") if is_classes else y
+            if sp.issparse(y) or np.ndim(y) != 1:
+                return None, y
+            y = check_class_array(y, f"{who}: y")
+            warn_of_separator([one for one in y if isinstance(one, str)], who, stacklevel=5)
+            return None, y
         binarizer = LabelBinarizerXC(separator=self.separator, min_count=self.min_count)
         Y = binarizer.fit_transform(y)
         if self.label_texts is not None:
@@ -651,39 +596,36 @@ class TextClassifierXC(
         return binarizer, Y
 
     def _with_labels(self, y: Any) -> Any:
-        """Return a clone of the classifier that knows the names, and what their texts say."""
+        """Return a clone of the classifier that has the names of labels, and their texts."""
         classifier = self.classifier
         if classifier is None:
             is_one_class = len(np.shape(y)) == 1
             classifier = OvALinearXC() if is_one_class else self._default_part("classifier")
         classifier = clone(classifier)
-        parameters = classifier.get_params(deep=True)
-        given = {}
+        parameters = {"": classifier, **classifier.get_params(deep=True)}
+
+        def having(name: str) -> list[str]:
+            return [key for key in parameters if key.split("__")[-1] == name]
+
+        given: dict[str, Any] = {}
         if self.binarizer_ is not None:
-            given = {
-                name: self.binarizer_.classes_
-                for name, value in parameters.items()
-                if name.split("__")[-1] == "label_names" and value is None
-            }
-        takers = [name for name in parameters if name.split("__")[-1] == "label_features"]
-        if self.label_texts is not None:
-            if not takers:
-                raise ValueError(
-                    f"{type(self).__name__}: label_texts are for a classifier with a parameter "
-                    f"label_features, such as NGAMEEmbeddingXC. Got {type(classifier).__name__}."
-                )
+            unset = (key for key in having("label_names") if parameters[key] is None)
+            given |= dict.fromkeys(unset, self.binarizer_.classes_)
+        takers = having("label_features")
+        if self.label_texts is None:
+            names = self._names_of(y)
+            takers = [key for key in takers if parameters[key] is None and names is not None]
+            for key in takers:  # names are the texts of labels for a part that reads texts
+                if reads_texts(parameters[key.removesuffix("label_features").removesuffix("__")]):
+                    given[key] = LabelFeatures([str(name) for name in names], classes=names)
+        elif takers:
             given |= dict.fromkeys(takers, self._label_features())
         else:
-            names = self._names_of(y)
-            owners = {"": classifier, **parameters}
-            given |= {
-                name: LabelFeatures([str(one) for one in names], classes=names)
-                for name in takers
-                if parameters[name] is None
-                and names is not None
-                and reads_texts(owners[name.removesuffix("label_features").removesuffix("__")])
-            }
-        return classifier.set_params(**given) if given else classifier
+            raise ValueError(
+                f"{type(self).__name__}: label_texts are for a classifier with a parameter "
+                f"label_features, such as NGAMEEmbeddingXC. Got {type(classifier).__name__}."
+            )
+        return classifier.set_params(**given)
 
     def _names_of(self, y: Any) -> np.ndarray | None:
         """Return the names of the labels, as far as y has any."""
@@ -698,15 +640,14 @@ class TextClassifierXC(
         return [] if self.label_texts is None else [text for _, text in self.label_texts.items()]
 
     def _label_features(self) -> LabelFeatures:
-        """Return the label texts as features, without any for names that have no text."""
-        names, texts = [name for name, _ in self.label_texts.items()], self._texts_of_labels()
-        known = set(names)
+        """Return the label texts as features, empty ones for names that have no text."""
+        names = [name for name, _ in self.label_texts.items()]
         others = [] if self.binarizer_ is None else self.binarizer_.classes_.tolist()
-        missing = [name for name in others if name not in known]
+        missing = [name for name in others if name not in set(names)]
         classes = as_name_array([*names, *missing])
-        Z = self._transformed(texts)
+        Z = self._vectorized(self._texts_of_labels())
         if not sp.issparse(Z) and is_sequence(Z):  # texts, which the classifier reads
             return LabelFeatures([*Z, *[""] * len(missing)], classes=classes)
         Z = sp.csr_array(Z)
-        Z.resize(len(names) + len(missing), Z.shape[1])
+        Z.resize(len(classes), Z.shape[1])
         return LabelFeatures(Z, classes=classes)

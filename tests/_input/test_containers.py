@@ -87,42 +87,6 @@ def test_a_missing_class_is_an_error(container, reader):
         READERS[reader](container(CLASSES))
 
 
-@pytest.mark.parametrize(
-    "y",
-    [
-        pd.DataFrame({"tags": ["a", "b; c", pd.NA, "b"] * 6}),
-        pl.Series([["a"], ["b", "c"], None, ["b"]] * 6),
-        np.array(["a", "b;c", np.nan, "b"] * 6, object)[:, None],
-    ],
-    ids=["frame", "polars", "(n, 1)"],
-)
-def test_missing_tags_are_counted(y):
-    says = r"the labels of 6 rows of y are missing \(row 2 first\).* as rows without labels\."
-    with pytest.warns(UserWarning, match=says):
-        model = tagger(y, separator=";")
-    assert model.label_counts_.tolist() == [6, 12, 6]
-    assert model.n_samples_fit_ == 24
-
-
-@pytest.mark.parametrize(
-    "y",
-    [[["5"], ["6", "7"], [], ["5"]] * 6, [[5], [6, 7], [], [5]] * 6],
-    ids=["texts", "integers"],
-)
-def test_lists_of_integers_are_names(y):
-    other = [[int(name) if isinstance(name, str) else str(name) for name in row] for row in y]
-    model, (five,) = tagger(y), other[0]
-    assert [str(name) for name in model.classes_] == ["5", "6", "7"]
-    assert model.score(TEXTS, other) == model.score(TEXTS, y) > 0
-    assert model.encode_targets(arrow(other)).nnz == 24
-    assert topk_names(model, TEXTS[:1], 1, candidates=[five]) == [y[0]]
-    assert topk_names(model, TEXTS[:1], 3, exclude=[[five]]) == topk_names(
-        model, TEXTS[:1], 3, exclude=[y[0]]
-    )
-    splits = [next(RareLabelSplit(2).split(X, one))[0].tolist() for one in (y, other)]
-    assert splits[0] == splits[1]
-
-
 def test_equal_lists_of_zeros_and_ones_are_an_indicator():
     assert tagger(Y.tolist()).classes_.tolist() == [0, 1]
     with pytest.raises(TypeError, match=r"Got 0\.5 among the names of row 1"):

@@ -110,7 +110,6 @@ def test_a_forgotten_separator_is_noticed():
         LabelBinarizerXC().fit(["soup;ale", "bread"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        LabelBinarizerXC().fit(["soup", "bread"])
         LabelBinarizerXC().fit([["soup;ale", "bread"]])
 
 
@@ -119,13 +118,10 @@ def test_a_forgotten_separator_is_noticed():
     [
         ("soup;ale", TypeError, r"y must be a list of names for each row\. Got 'soup;ale'\.$"),
         (sp.eye_array(3), TypeError, r"Got dia_array of shape \(3, 3\), which looks like an indic"),
-        (pd.DataFrame({"a": [1]}), TypeError, r"which looks like an indicator"),
         ([["a"], 3.5], TypeError, r"Got 3\.5 in row 1\.$"),
         ([["a"], [None]], TypeError, r"Got None among the names of row 1\.$"),
-        ([["a"], {"b": 1}], TypeError, r"Got \{'b': 1\} in row 1\.$"),
         ([["a"], [7]], ValueError, r"names of one kind, all texts or all integers\. Got int and s"),
         ([[], None], ValueError, r"y holds no name, in 2 rows\.$"),
-        (7, TypeError, r"y must be a list of names for each row\. Got 7\.$"),
     ],
 )
 def test_what_is_no_list_of_names_is_refused(y, error, match):

@@ -31,7 +31,6 @@ def named_edges(hierarchy):
         lambda: LabelHierarchy.from_parents(
             pd.Series([parent for _, parent in EDGES], [child for child, _ in EDGES])
         ),
-        lambda: LabelHierarchy.from_parents([1, 3, 3, -1], ["oak", "tree", "moss", "plant"]),
         lambda: LabelHierarchy.from_edges(EDGES),
         lambda: LabelHierarchy.from_edges(np.array([*EDGES], dtype=object)),
         lambda: LabelHierarchy.from_edges(pl.DataFrame([*EDGES], orient="row")),
@@ -46,25 +45,18 @@ def named_edges(hierarchy):
 )
 def test_one_graph_made_in_many_ways(make):
     hierarchy = make()
-    expected = EDGES if "damp" in hierarchy.names else EDGES - {("moss", "damp")}
-    assert named_edges(hierarchy) == expected
-    assert hierarchy.n_nodes == len(hierarchy.names) == len({n for edge in expected for n in edge})
+    assert named_edges(hierarchy) == EDGES
+    assert hierarchy.n_nodes == len(hierarchy.names) == 5
 
 
-def test_names_are_in_the_order_that_is_told():
-    assert LabelHierarchy.from_parents(PARENTS).names.tolist() == [
-        "oak",
-        "tree",
-        "moss",
-        "plant",
-        "damp",
-    ]
+def test_order_of_names():
+    found = LabelHierarchy.from_parents(PARENTS)
+    assert found.names.tolist() == ["oak", "tree", "moss", "plant", "damp"]
     labels = ["fern", "plant", "oak"]
     found = LabelHierarchy.from_parents(PARENTS, labels=labels)
     assert found.names.tolist() == [*labels, "tree", "moss", "damp"]
     assert found.roots.tolist() == [0, 1, 5]
     assert LabelHierarchy.from_edges([(7, 3), (3, 9)]).names.tolist() == [7, 3, 9]
-    assert LabelHierarchy.from_parents([2, 2, -1]).names.tolist() == [0, 1, 2]
     assert LabelHierarchy.from_edges([], labels=["a", "b"]).n_nodes == 2
 
 
@@ -100,35 +92,16 @@ def test_a_label_with_several_paths_has_several_parents():
         (lambda h: h.from_parents({"a": "b", "b": "a"}), ValueError, "cycle.*'a' > 'b' > 'a'"),
         (lambda h: h.from_parents({"a": [["b"]]}), TypeError, "names must be texts or integers"),
         (lambda h: h.from_parents("abc"), TypeError, "parents must be a mapping.*Got str"),
-        (lambda h: h.from_parents([-1, 2]), ValueError, "positions of the 2 nodes. Got 2"),
-        (lambda h: h.from_parents({"a": "b"}, ["a", "a"]), ValueError, "labels must be distinct"),
         (lambda h: h.from_edges(["ab"]), ValueError, "edges must be pairs.*Got 'ab' at 0"),
-        (lambda h: h.from_edges([("a", None)]), ValueError, "Got None"),
         (lambda h: h.from_paths("a/b"), TypeError, "paths must be texts.*Got 'a/b'"),
         (lambda h: h.from_paths(["a//b"]), ValueError, "without empty parts. Got 'a//b'"),
         (lambda h: h.from_paths(["a", "a"]), ValueError, "distinct. Got 'a' more than once"),
-        (lambda h: h.from_paths(["a"], labels=["x", "y"]), ValueError, "must be 1 names.*Got 2"),
         (lambda h: h.from_paths(["a/b", "c"], labels=["x", "a"]), ValueError, "no label. Got 'a'"),
-        (lambda h: h.from_paths(["a"], separator=None), ValueError, "separator must be a text"),
     ],
 )
 def test_no_hierarchy(make, kind, message):
     with pytest.raises(kind, match=f"^LabelHierarchy: .*{message}"):
         make(LabelHierarchy)
-
-
-@given(graphs(), st.randoms(use_true_random=False))
-def test_aligned_changes_positions_alone(graph, random):
-    n, edges = graph
-    chosen = random.sample(range(n), random.randint(0, n))
-    found = made(graph).aligned(chosen)
-    assert found.names[: len(chosen)].tolist() == chosen
-    assert sorted(found.names.tolist()) == list(range(n))
-    assert named_edges(found) == set(edges)
-    again = LabelHierarchy(found.names, np.argwhere(found.parents.toarray()))
-    assert (again.ancestors != found.ancestors).nnz == 0
-    assert found.aligned(found.names[:1]) is found
-    np.testing.assert_array_equal(found.roots, again.roots)
 
 
 @given(graphs(), st.randoms(use_true_random=False))

@@ -173,7 +173,7 @@ def calls() -> list[Call]:
         scored = lambda T, R, m=metric, f=further: m(T, R, k=2, **f)  # noqa: E731
         add(name, "Y_true", (N, L), True, lambda M, s=scored: s(M, ranked))
         add(name, "topk", (N, L), False, lambda M, s=scored: s(Y, M), has_gaps=True)
-    tree = LabelHierarchy.from_parents([1, 2, -1, 2, 3, -1])
+    tree = LabelHierarchy(range(6), [(0, 1), (1, 2), (3, 2), (4, 3)])
     add("hierarchical_f1", "Y_true", (N, L), True, lambda M: metrics.hierarchical_f1(M, Y, tree))
     add("hierarchical_f1", "Y_pred", (N, L), True, lambda M: metrics.hierarchical_f1(Y, M, tree))
     add("LabelHierarchy.with_ancestors", "Y", (N, L), True, tree.with_ancestors)
@@ -189,9 +189,7 @@ def calls() -> list[Call]:
     other = ranked[:, ::-1]
 
     def compare(*given):
-        return metrics.paired_bootstrap(
-            *given, metric="P@2", n_resamples=100, random_state=0
-        )[:5]
+        return metrics.paired_bootstrap(*given, metric="P@2", n_resamples=100, random_state=0)[:5]
 
     add("paired_bootstrap", "Y_true", (N, L), True, lambda M: compare(M, ranked, other))
     add("paired_bootstrap", "topk_a", (N, L), False, lambda M: compare(Y, M, other), has_gaps=True)

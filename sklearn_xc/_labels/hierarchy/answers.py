@@ -1,7 +1,4 @@
-"""Indicators and rankings with ancestors, and without.
-
-``ancestors`` is the matrix of :class:`LabelHierarchy`, canonical.
-"""
+"""Indicators and rankings with and without ancestors; ``ancestors`` is canonical."""
 
 from typing import Any
 
@@ -10,10 +7,7 @@ import scipy.sparse as sp
 
 from sklearn_xc._input.arguments import as_native, refuse_disguised
 from sklearn_xc._input.sparse import check_sparse
-from sklearn_xc._parallel.row_ranges import cut_rows
-
-#: Pairs of an entry and a node above it that are made at a time; sorting takes 60 bytes each.
-_PAIRS = 1 << 20
+from sklearn_xc.metrics.check import canonical_csr
 
 
 def read_indicator(Y: Any, n_nodes: int, name: str) -> sp.csr_array:
@@ -42,8 +36,7 @@ def read_scores(scores: Any, n_nodes: int, name: str) -> sp.csr_array:
 def _read(matrix: Any, n_nodes: int, kinds: str, name: str) -> sp.csr_array:
     check_sparse(matrix, name)
     refuse_disguised(matrix, name)
-    if not sp.issparse(matrix):
-        matrix = as_native(matrix)
+    matrix = matrix if sp.issparse(matrix) else as_native(matrix)
     if matrix.ndim != 2 or matrix.shape[1] > n_nodes:
         raise ValueError(
             f"{name} must be a matrix with at most {n_nodes} columns, one for each node of the "
@@ -51,14 +44,9 @@ def _read(matrix: Any, n_nodes: int, kinds: str, name: str) -> sp.csr_array:
         )
     if matrix.dtype.kind not in kinds:
         raise ValueError(f"{name} must be an indicator or scores. Got dtype {matrix.dtype}.")
-    if matrix.dtype.kind != "f":
-        matrix = matrix.astype(np.int64)  # in which repeated entries add up
-    csr = sp.csr_array(matrix)
-    # A new matrix, without flags that the given one may carry about the order of its indices.
+    csr = canonical_csr(matrix if sp.issparse(matrix) else sp.csr_array(matrix))
     parts = (csr.data, csr.indices, csr.indptr)
-    csr = sp.csr_array(parts, shape=(matrix.shape[0], n_nodes), copy=True)
-    csr.sum_duplicates()
-    return csr
+    return sp.csr_array(parts, shape=(matrix.shape[0], n_nodes), copy=True)
 
 
 def with_ancestors(Y: sp.csr_array, ancestors: sp.csr_array) -> sp.csr_array:
@@ -93,23 +81,18 @@ def consistent(scores: sp.csr_array, ancestors: sp.csr_array) -> sp.csr_array:
     """
     n, n_nodes = scores.shape
     counts = np.diff(ancestors.indptr).astype(np.int64)
-    n_pairs = np.concatenate([[0], np.cumsum(1 + counts[scores.indices])])[scores.indptr]
-    parts = [(np.empty(0, np.int64), scores.data[:0])]
-    for first, last in cut_rows(n_pairs, _PAIRS):
-        piece = slice(scores.indptr[first], scores.indptr[last])
-        nodes, values = scores.indices[piece].astype(np.int64), scores.data[piece]
-        rows = np.repeat(np.arange(first, last), np.diff(scores.indptr[first : last + 1]))
-        n_above = counts[nodes]
-        entry = np.repeat(np.arange(len(nodes)), n_above)
-        place = np.arange(len(entry)) - np.repeat(np.cumsum(n_above) - n_above, n_above)
-        above = ancestors.indices[ancestors.indptr[nodes[entry]] + place]
-        keys = np.concatenate([rows * n_nodes + nodes, rows[entry] * n_nodes + above])
-        order = np.argsort(keys, kind="stable")
-        keys, values = keys[order], np.concatenate([values, values[entry]])[order]
-        starts = np.flatnonzero(np.diff(keys, prepend=-1))
-        if len(starts):
-            parts.append((keys[starts], np.maximum.reduceat(values, starts)))
-    keys, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    nodes, values = scores.indices.astype(np.int64), scores.data
+    rows = np.repeat(np.arange(n), np.diff(scores.indptr))
+    n_above = counts[nodes]
+    entry = np.repeat(np.arange(len(nodes)), n_above)
+    place = np.arange(len(entry)) - np.repeat(np.cumsum(n_above) - n_above, n_above)
+    above = ancestors.indices[ancestors.indptr[nodes[entry]] + place]
+    keys = np.concatenate([rows * n_nodes + nodes, rows[entry] * n_nodes + above])
+    order = np.argsort(keys, kind="stable")
+    keys, values = keys[order], np.concatenate([values, values[entry]])[order]
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    if len(starts):
+        keys, values = keys[starts], np.maximum.reduceat(values, starts)
     rows, nodes = np.divmod(keys, n_nodes)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
     return sp.csr_array((values, nodes, indptr), shape=(n, n_nodes))

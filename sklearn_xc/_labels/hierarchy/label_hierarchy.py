@@ -1,6 +1,5 @@
 """LabelHierarchy: which labels are below which."""
 
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -39,8 +38,9 @@ class LabelHierarchy:
     are. Make a hierarchy with :meth:`from_paths`, :meth:`from_parents` or :meth:`from_edges`.
 
     Labels given as columns or positions are the first nodes: column j is node j, and a matrix with
-    fewer columns than there are nodes lacks the last nodes. :meth:`aligned` puts the labels of a
-    model first, :meth:`restricted` keeps only these. Lists of names are matched by name.
+    fewer columns than there are nodes lacks the last nodes. `labels` of the methods that make a
+    hierarchy puts the labels of a model first, :meth:`restricted` keeps only these. Lists of names
+    are matched by name.
 
     Parameters
     ----------
@@ -131,14 +131,12 @@ class LabelHierarchy:
 
         Parameters
         ----------
-        parents : mapping of name to name or names, pandas Series, or array-like of int of shape \
-                (n_nodes,)
-            The parent of each name, or a list of several; None for none. Or an array with the
-            position of each node's parent, -1 for none. Names that occur only as parents have no
-            parents.
+        parents : mapping of name to name or names, or pandas Series
+            The parent of each name, or a list of several; None for none. Names that occur only as
+            parents have no parents.
         labels : array-like of shape (n_labels,), default=None
             Names of the first nodes, such as ``classes_``; those that `parents` does not mention
-            stand alone. If `parents` is an array, the names of all nodes; None for their numbers.
+            stand alone.
 
         Returns
         -------
@@ -156,26 +154,13 @@ class LabelHierarchy:
         >>> pets = LabelHierarchy.from_parents({"dog": ["mammal", "pet"], "mammal": None})
         >>> pets.names.tolist()
         ['dog', 'mammal', 'pet']
-        >>> LabelHierarchy.from_parents([2, 2, -1], labels=["oak", "ash", "tree"])
-        LabelHierarchy(3 nodes, 2 edges)
         """
-        is_mapping = isinstance(parents, Mapping) or (
-            callable(getattr(parents, "items", None)) and not hasattr(parents, "columns")
-        )
-        if is_mapping:
-            pairs = [(child, one) for child, given in parents.items() for one in parents_of(given)]
-            return cls(*names_and_edges([child for child, _ in parents.items()], pairs, labels))
-        array = np.empty(0) if isinstance(parents, str) else np.asarray(parents)
-        if array.ndim != 1 or array.dtype.kind not in "iu":
+        if not callable(getattr(parents, "items", None)) or hasattr(parents, "columns"):
             raise TypeError(
-                f"{WHO}: parents must be a mapping of names to names, or an array of the position "
-                f"of each node's parent, -1 for none. Got {type(parents).__name__}."
+                f"{WHO}: parents must be a mapping of names to names. Got {type(parents).__name__}."
             )
-        children = np.flatnonzero(array != -1)
-        names = check_label_names(
-            np.arange(len(array)) if labels is None else labels, len(array), f"{WHO}: labels"
-        )
-        return cls(names, np.column_stack([children, array[children]]))
+        pairs = [(child, one) for child, given in parents.items() for one in parents_of(given)]
+        return cls(*names_and_edges([child for child, _ in parents.items()], pairs, labels))
 
     @classmethod
     def from_edges(cls, edges: Any, labels: Any = None) -> "LabelHierarchy":
@@ -252,42 +237,6 @@ class LabelHierarchy:
             self._ancestors = _frozen(ancestors_of(self.parents, self._depths))
         return self._ancestors
 
-    def aligned(self, classes: Any) -> "LabelHierarchy":
-        """Return the hierarchy with the labels of a model first, all other nodes after them.
-
-        Parameters
-        ----------
-        classes : array-like of shape (n_labels,)
-            ``classes_`` of a classifier: names of nodes. If the names of nodes are texts, column
-            numbers 0, 1, ... refer to the first nodes.
-
-        Returns
-        -------
-        LabelHierarchy
-            The hierarchy itself if its nodes are already in this order.
-
-        Raises
-        ------
-        ValueError
-            For a class that is not a node.
-
-        Examples
-        --------
-        >>> from sklearn_xc import LabelHierarchy
-        >>> kinds = LabelHierarchy.from_parents({"oak": "tree", "tree": "plant", "moss": "plant"})
-        >>> kinds.names.tolist()
-        ['oak', 'tree', 'moss', 'plant']
-        >>> kinds.aligned(["moss", "oak"]).names.tolist()
-        ['moss', 'oak', 'tree', 'plant']
-        """
-        chosen = self._positions(classes)
-        if np.array_equal(chosen, np.arange(len(chosen))):
-            return self
-        others = np.ones(self.n_nodes, bool)
-        others[chosen] = False
-        order = np.concatenate([chosen, np.flatnonzero(others)])
-        return self._of(order, _taken(self.parents, order), _taken(self.ancestors, order))
-
     def restricted(self, classes: Any) -> "LabelHierarchy":
         """Return the hierarchy of only the labels of a model.
 
@@ -296,7 +245,8 @@ class LabelHierarchy:
         Parameters
         ----------
         classes : array-like of shape (n_labels,)
-            As in :meth:`aligned`.
+            ``classes_`` of a classifier: names of nodes. If the names of nodes are texts, column
+            numbers 0, 1, ... refer to the first nodes.
 
         Returns
         -------
@@ -323,15 +273,13 @@ class LabelHierarchy:
         above = _taken(self.ancestors, chosen)
         return self._of(chosen, deepest(above, above), above)
 
-    def encode(self, y: Any, separator: str | None = None) -> sp.csr_array:
+    def encode(self, y: Any) -> sp.csr_array:
         """Return names as an indicator of nodes.
 
         Parameters
         ----------
         y : sequence of n lists of names, or of n names
-            As :class:`~sklearn_xc.TextClassifierXC` takes and returns them.
-        separator : str, default=None
-            If `y` has one text with several names for each row: what separates the names.
+            As :class:`~sklearn_xc.TextClassifierXC` returns them.
 
         Returns
         -------
@@ -348,15 +296,14 @@ class LabelHierarchy:
         >>> kinds = LabelHierarchy.from_parents({"oak": "tree", "tree": "plant", "moss": "plant"})
         >>> kinds.names.tolist()
         ['oak', 'tree', 'moss', 'plant']
-        >>> kinds.encode(["oak", "moss; tree"], separator=";").toarray()
+        >>> kinds.encode([["oak"], ["moss", "tree"]]).toarray()
         array([[1, 0, 0, 0],
                [0, 1, 1, 0]], dtype=int8)
         """
         y = as_sequence(y)
-        if separator is None and _is_flat(y):
-            refuse_disguised(y, f"{WHO}: y")
+        if _is_flat(y):
             y = [[name] for name in (y.tolist() if hasattr(y, "tolist") else y)]
-        rows = read_name_lists(y, check_separator(separator, WHO), WHO)
+        rows = read_name_lists(y, None, WHO)
         columns = self._find([name for row in rows for name in row], "y")
         indptr = np.cumsum([0, *map(len, rows)])
         ones = np.ones(len(columns), np.int8)
@@ -364,7 +311,7 @@ class LabelHierarchy:
         Y.sort_indices()
         return Y
 
-    def with_ancestors(self, y: Any, separator: str | None = None) -> Any:
+    def with_ancestors(self, y: Any) -> Any:
         """Return labels with all their ancestors.
 
         For targets before ``fit``, and for what ``predict`` returns: afterwards, no label lacks
@@ -375,8 +322,6 @@ class LabelHierarchy:
         y : {array-like, sparse matrix} of shape (n, n_labels), or sequence of n lists of names, \
                 or of n names
             An indicator with a column for each of the first nodes, or names.
-        separator : str, default=None
-            If `y` has one text with several names for each row: what separates the names.
 
         Returns
         -------
@@ -399,17 +344,15 @@ class LabelHierarchy:
         array([[1, 0, 1],
                [0, 0, 0]])
         """
-        return self._changed(y, separator, with_ancestors)
+        return self._changed(y, with_ancestors)
 
-    def deepest(self, y: Any, separator: str | None = None) -> Any:
+    def deepest(self, y: Any) -> Any:
         """Return labels without those that are above another label of the same row.
 
         Parameters
         ----------
         y : {array-like, sparse matrix} of shape (n, n_labels), or sequence of n lists of names, \
                 or of n names
-            As in :meth:`with_ancestors`.
-        separator : str, default=None
             As in :meth:`with_ancestors`.
 
         Returns
@@ -429,7 +372,7 @@ class LabelHierarchy:
         >>> kinds.deepest([["oak", "tree", "moss"], ["plant"]])
         [['oak', 'moss'], ['plant']]
         """
-        return self._changed(y, separator, deepest)
+        return self._changed(y, deepest)
 
     def consistent_topk(
         self, labels: Any, scores: Any, k: int | None = None
@@ -541,10 +484,10 @@ class LabelHierarchy:
         made._set(self.names[order], parents, _frozen(ancestors))
         return made
 
-    def _changed(self, y: Any, separator: str | None, change: Any) -> Any:
+    def _changed(self, y: Any, change: Any) -> Any:
         y = as_sequence(y)
-        is_names = separator is not None or are_name_lists(y) or _is_flat(y)
-        given = self.encode(y, separator) if is_names else y
+        is_names = are_name_lists(y) or _is_flat(y)
+        given = self.encode(y) if is_names else y
         changed = change(read_indicator(given, self.n_nodes, f"{WHO}: Y"), self.ancestors)
         if is_names:
             names, ends = self.names[changed.indices].tolist(), changed.indptr.tolist()
