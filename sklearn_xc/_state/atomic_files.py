@@ -8,9 +8,17 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+#: Streams that compress, by suffix; equal content gives equal bytes.
+_COMPRESSED: dict[str, Any] = {
+    ".gz": lambda raw: gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0),
+    ".xz": partial(lzma.LZMAFile, mode="wb"),
+    ".bz2": partial(bz2.BZ2File, mode="wb"),
+}
 
 
 @contextmanager
@@ -18,24 +26,23 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[Any]:
     """Open a file for writing that appears under its name only when it is complete.
 
     The bytes go to a hidden file in the same folder, which takes the place of `path` at the end and
-    keeps its mode. After an error the older file is as it was and nothing else is left; a killed
-    process leaves the hidden file. A pipe or a device is written to directly. A name that ends in
-    ``.gz``, ``.xz`` or ``.bz2`` compresses; equal content gives equal bytes.
+    keeps its mode.    After an error the older file is as it was and nothing else is left; a killed process leaves the
+    hidden file. A pipe or a device is written to directly. A name that ends in ``.gz``, ``.xz`` or
+    ``.bz2`` compresses.
     """
     target = Path(os.path.realpath(os.fsdecode(path)))
     if target.is_dir() or not target.parent.is_dir():
         number = errno.EISDIR if target.is_dir() else errno.ENOENT
         raise OSError(number, os.strerror(number), os.fspath(path))
+    compressed = _COMPRESSED.get(target.suffix, nullcontext)
     if target.exists() and not target.is_file():  # a pipe or a device
-        with open(target, "wb") as given, _compressing(given, target.suffix) as stream:
+        with open(target, "wb") as raw, compressed(raw) as stream:
             yield stream
         return
-    if target.exists() and not os.access(target, os.W_OK):
-        raise OSError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
     scratch = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.tmp")
     try:
         with open(scratch, "xb") as raw:
-            with _compressing(raw, target.suffix) as stream:
+            with compressed(raw) as stream:
                 yield stream
             raw.flush()
             if target.exists():
@@ -44,18 +51,3 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[Any]:
         os.replace(scratch, target)
     finally:
         scratch.unlink(missing_ok=True)
-
-
-@contextmanager
-def _compressing(raw: Any, suffix: str) -> Iterator[Any]:
-    if suffix == ".gz":
-        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as stream:
-            yield stream
-    elif suffix == ".xz":
-        with lzma.LZMAFile(raw, "wb") as stream:
-            yield stream
-    elif suffix == ".bz2":
-        with bz2.BZ2File(raw, "wb") as stream:
-            yield stream
-    else:
-        yield raw

@@ -6,8 +6,7 @@ that a file cannot have anything imported or called.
 
 import importlib
 import inspect
-import re
-from collections.abc import Callable, Collection
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,9 @@ from sklearn_xc._state.schema import (
     Array,
     Attribute,
     Choice,
+    Context,
     Estimator,
     Number,
-    Place,
     Tested,
     check_attributes,
 )
@@ -59,9 +58,7 @@ _LISTED = {
     "sklearn_xc._weights.by_feature": "WeightsByFeature",
     "sklearn_xc._weights.label_weights": "CompactLabelWeights LabelWeights",
     "sklearn_xc._weights.tensors": "Tensors",
-    "sklearn.compose": "ColumnTransformer",
     "sklearn.decomposition": "TruncatedSVD",
-    "sklearn.feature_extraction": "DictVectorizer FeatureHasher",
     "sklearn.feature_extraction.text": "CountVectorizer HashingVectorizer TfidfTransformer "
     "TfidfVectorizer",
     "sklearn.frozen": "FrozenEstimator",
@@ -69,8 +66,7 @@ _LISTED = {
     "sklearn.linear_model": "LogisticRegression",
     "sklearn.model_selection": "KFold ShuffleSplit StratifiedKFold",
     "sklearn.pipeline": "FeatureUnion Pipeline",
-    "sklearn.preprocessing": "MaxAbsScaler MinMaxScaler Normalizer OneHotEncoder StandardScaler",
-    "sklearn.svm": "LinearSVC",
+    "sklearn.preprocessing": "MaxAbsScaler Normalizer StandardScaler",
 }
 MODULES = {name: module for module, names in _LISTED.items() for name in names.split()}
 #: Classes that are values themselves: dtypes of vectorizers, containers of y.
@@ -83,41 +79,8 @@ TYPES: dict[str, type] = {"int": int, "float": float} | {
 }
 #: Left out: an address in the process that wrote it.
 NOT_SAVED = ("_stop_words_id",)
-#: Token patterns that take time in proportion to a text: only the last character repeats, and the
-#: end of a word follows only where nothing is tried twice.
-_ONE = r"(?:\w|\\[wWdDsS]|\[\^?(?:\\[wWdDsS-]|[^][\\^])+\])"
-_OFTEN = r"(?:[+*]|\{\d\d?(,\d?\d?)?\})?"
-_LINEAR = re.compile(
-    rf"(\(\?u\))?((\\b)?{_ONE}{{0,9}}({_ONE}{_OFTEN}|\\w\+\\b)|\\b{_ONE}{{1,9}}{_OFTEN}\\b)"
-)
-#: Parameters of scikit-learn's classes: no functions, files or codecs, nothing without end.
-_MAY_BE: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "analyzer": ("a text", lambda value: type(value) is str),
-    "encoding": ("utf-8, latin-1 or ascii", lambda name: name in ("utf-8", "latin-1", "ascii")),
-    "input": ("'content'", lambda value: value == "content"),
-    "n_jobs": ("at most 64", lambda value: value is None or abs(value) <= 64),
-    "ngram_range": (
-        "two integers from 1 to 20",
-        lambda pair: len(pair) == 2 and all(type(n) is int and 1 <= n <= 20 for n in pair),
-    ),
-    "stop_words": (
-        "texts",
-        lambda words: type(words) is not list or all(type(word) is str for word in words),
-    ),
-    "token_pattern": (
-        "characters, or sets of them, of which only the last repeats",
-        lambda pattern: (
-            pattern is None or (bool(_LINEAR.fullmatch(pattern)) and bool(re.compile(pattern)))
-        ),
-    ),
-    **dict.fromkeys(
-        (
-            *("drop", "max_categories", "min_frequency", "memory"),
-            *("preprocessor", "tokenizer", "transform_input"),
-        ),
-        ("None", lambda value: value is None),
-    ),
-}
+#: What parameters of scikit-learn's classes may be: nothing that reads files.
+_MAY_BE: dict[str, Any] = {"input": "content", "memory": None}
 
 
 def _numbers_words(words: Any, require: Any) -> bool:
@@ -127,31 +90,20 @@ def _numbers_words(words: Any, require: Any) -> bool:
 
 
 class _Steps(Attribute):
-    """Named parts of a Pipeline, FeatureUnion or ColumnTransformer."""
+    """Named parts of a Pipeline or a FeatureUnion, each with `method`; the last one with `last`."""
 
-    def __init__(self, length: int, method: str) -> None:
-        self.length, self.method = length, method
+    def __init__(self, method: str, last: str) -> None:
+        self.method, self.last = method, last
 
-    def check(self, value: Any, place: Place) -> None:
+    def check(self, value: Any, context: Context) -> None:
         """See `Attribute`."""
-        methods = [self.method] * len(value)
-        if self.method == "fit":
-            methods[:-1] = ["transform"] * (len(value) - 1)
-        for one, method in zip(value, methods, strict=True):
-            if type(one) is not tuple or len(one) != self.length or type(one[0]) is not str:
-                raise place.misfit("named parts", value)
+        for i, one in enumerate(value):
+            method = self.last if i == len(value) - 1 else self.method
+            if type(one) is not tuple or len(one) != 2 or type(one[0]) is not str:
+                raise context.misfit("named parts", value)
             if one[1] not in ("passthrough", "drop") and not hasattr(one[1], method):
-                raise place.misfit(f"parts with {method}", one[1])
-            check_attributes(one[1], place.where, checked=place.checked)
-
-
-class _OneHotWidths(Attribute):
-    """The number of columns of each feature."""
-
-    def check(self, value: Any, place: Place) -> None:
-        """See `Attribute`."""
-        if value != [len(one) for one in place.owner.categories_]:
-            raise place.misfit("a column for each category", value)
+                raise context.misfit(f"parts with {method}", one[1])
+            check_attributes(one[1], context.where, checked=context.checked)
 
 
 def _n_scores(model: Any) -> int | str:
@@ -164,7 +116,6 @@ _scaler = {
     "n_features_in_": _width,
     "scale_": Array("float", "features", optional=lambda one: not getattr(one, "with_std", True)),
     "mean_": Array("float", "features", optional=lambda one: not getattr(one, "with_mean", False)),
-    "min_": Array("float", "features", optional=lambda one: not hasattr(one, "feature_range")),
 }
 _linear = {
     "n_features_in_": _width,
@@ -175,23 +126,15 @@ _linear = {
 #: What sparse arithmetic does not compare itself: a factor for a column that is not there would be
 #: read from beyond its array.
 OF_OTHERS |= {
-    "ColumnTransformer": {"transformers_": _Steps(3, "transform")},
     "CountVectorizer": {"vocabulary_": _words},
-    "DictVectorizer": {"vocabulary_": _words},
-    "FeatureUnion": {"transformer_list": _Steps(2, "transform")},
+    "FeatureUnion": {"transformer_list": _Steps("transform", "transform")},
     "FrozenEstimator": {"estimator": Estimator("fit")},
-    "LinearSVC": _linear,
     "LogisticRegression": _linear,
-    **dict.fromkeys(("MaxAbsScaler", "MinMaxScaler", "StandardScaler"), _scaler),
-    "OneHotEncoder": {
-        "_infrequent_enabled": Choice(False),
-        "_drop_idx_after_grouping": Choice(None),
-        "_n_features_outs": _OneHotWidths(),
-    },
-    "Pipeline": {"steps": _Steps(2, "fit")},
+    **dict.fromkeys(("MaxAbsScaler", "StandardScaler"), _scaler),
+    "Pipeline": {"steps": _Steps("transform", "fit")},
     "SimpleImputer": {  # statistics of features that were always missing are NaN
         "n_features_in_": _width,
-        "statistics_": Array("float32|float64|object", "features", finite=False),
+        "statistics_": Array("float32|float64|object", "features"),
         "indicator_": Choice(None),
     },
     "TfidfTransformer": {
@@ -217,29 +160,27 @@ def class_named(name: Any) -> type | None:
     return None if module is None else getattr(importlib.import_module(module), name)
 
 
-def parameters_of(kind: type) -> dict[str, Any]:
-    """Return the parameters of a class with their defaults; records have none."""
-    if hasattr(kind, "_schema") and not hasattr(kind, "get_params"):
-        return {}
-    known = inspect.signature(kind).parameters
-    return {name: one.default for name, one in known.items() if name not in ("args", "kwargs")}
+def check_state(kind: type, state: Mapping[str, Any]) -> None:
+    """Raise a ValueError for attributes that an object of a class may not have.
 
-
-def check_state(kind: type, state: Collection[str]) -> None:
-    """Raise a ValueError for missing parameters, or for attributes in the place of a method."""
-    missing = sorted(parameters_of(kind).keys() - set(state))
+    All parameters of the constructor must be there, with values that ``fit`` would accept, and no
+    attribute may take the place of a method. Records have no parameters.
+    """
+    names: set[str] = set()
+    if hasattr(kind, "get_params") or not hasattr(kind, "_schema"):
+        names = {*inspect.signature(kind).parameters} - {"args", "kwargs"}
+    missing = sorted(names - {*state})
     if missing:
         raise ValueError(f"{kind.__name__}: parameters {missing} are missing.")
     for name in state:
         if name.startswith("__") or callable(getattr(kind, name, None)):
             raise ValueError(f"{kind.__name__}: {name} is no attribute that a model may hold.")
-
-
-def check_parameter(kind: type, name: str, value: Any) -> None:
-    """Raise a ValueError for a parameter that a fit refuses, or that no file may hold."""
-    constraints = getattr(kind, "_parameter_constraints", {})
-    validate_parameter_constraints(constraints, {name: value}, kind.__name__)
-    if kind.__module__.startswith("sklearn.") and name in _MAY_BE:
-        what, test = _MAY_BE[name]
-        if not test(value):
-            raise ValueError(f"{kind.__name__}: {name} must be {what}. Got {value!r}.")
+    for name in sorted(names):
+        constraints = getattr(kind, "_parameter_constraints", {})
+        validate_parameter_constraints(constraints, {name: state[name]}, kind.__name__)
+        if kind.__module__.startswith("sklearn.") and name in _MAY_BE:
+            wanted = _MAY_BE[name]
+            if state[name] != wanted:
+                raise ValueError(
+                    f"{kind.__name__}: {name} must be {wanted!r}. Got {state[name]!r}."
+                )

@@ -1,13 +1,13 @@
 """Training loops that resume from ``checkpoint_dir``."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from sklearn_xc._state.checkpoints import Checkpoints, checkpoints_of
+from sklearn_xc._state.checkpoints import Checkpoints, Data, checkpoints_of
 from sklearn_xc.exceptions import SavedModelError
 
 #: Seconds between the epochs that a loop keeps.
@@ -31,11 +31,10 @@ class Loop:
 
     def within(self, name: str) -> "Loop":
         """Return a loop of this part of the fit."""
-        name = f"{self._name}-{name}" if self._name else name
-        return Loop(self._checkpoints, name)
+        return Loop(self._checkpoints, f"{self._name}-{name}" if self._name else name)
 
     def get(self) -> dict[str, np.ndarray] | None:
-        """Return the state kept last; None if there is none, or if it is damaged."""
+        """Return the arrays kept last; None if there are none, or if they are damaged."""
         return None if self._checkpoints is None else self._checkpoints.get(self._name)
 
     def put(self, state: Callable[[], Mapping[str, np.ndarray]], *, is_final: bool = False) -> None:
@@ -62,48 +61,20 @@ def restore(arrays: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray]) -
             or not np.isfinite(new).all()
             or (new.dtype.kind == "i" and (new < 0).any())
         ):
-            raise SavedModelError(f"{name!r} does not fit this training.")
+            raise SavedModelError(f"checkpoint_dir: {name!r} does not fit this training.")
     for name, array in arrays.items():
         array[...] = found[name]
 
 
 @contextmanager
-def kept_loops(
-    estimator: Any, data: Mapping[str, Iterable[Any] | None] | None, seed: int
-) -> Iterator[tuple[Loop, int]]:
-    """Open the folder ``checkpoint_dir`` of an estimator, if it has one.
+def kept_loops(estimator: Any, data: Data | None, seed: int) -> Iterator[tuple[Loop, int]]:
+    """Yield a loop in the ``checkpoint_dir`` of an estimator, and the seed that began its fit.
 
-    Parameters
-    ----------
-    estimator : estimator
-    data : dict or None
-        As of ``key_of``; None keeps nothing, as where a call is no ``fit``.
-    seed : int
-        Drawn for the fit.
-
-    Yields
-    ------
-    loop : Loop
-    seed : int
-        That of the call that began the fit.
-
-    Raises
-    ------
-    SavedModelError
-        For a folder of another fit, and for a ValueError or IndexError of a fit that has resumed.
+    With `data` None, as where the call is no ``fit``, nothing is kept.
     """
-    if data is None:
+    if data is None or estimator.checkpoint_dir is None:
         yield Loop(), seed
         return
     with checkpoints_of(estimator, data, [seed]) as checkpoints:
-        if checkpoints is not None:
-            (seed,) = checkpoints.settings
-        try:
-            yield Loop(checkpoints), seed
-        except (ValueError, IndexError) as error:
-            if checkpoints is None or not checkpoints.was_read:
-                raise
-            raise SavedModelError(
-                f"{checkpoints.who}: the fit resumed from checkpoint_dir "
-                f"{str(checkpoints.folder)!r} and failed: {error} Remove the folder to begin anew."
-            ) from error
+        assert checkpoints is not None
+        yield Loop(checkpoints), checkpoints.settings[0]

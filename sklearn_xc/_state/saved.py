@@ -1,17 +1,12 @@
 """Estimators that can be saved, and notice when a fitted attribute is assigned."""
 
 import os
-import warnings
 from typing import Any
 
-from sklearn.exceptions import InconsistentVersionWarning
-
-import sklearn_xc
 from sklearn_xc._state.schema import MisfitError, check_attributes, declarations
 
 #: Attribute that is True once a fitted attribute was assigned, and False during a fit.
 EDITED = "_edited"
-_VERSION = "_sklearn_xc_version"
 
 
 class SavedEstimator:
@@ -64,7 +59,7 @@ class SavedEstimator:
         ...     bool((opened.decision_function(X) == clf.decision_function(X)).all())
         True
         """
-        from sklearn_xc._state.models import save_model
+        from sklearn_xc._state.files import save_model
 
         save_model(self, path, compact=compact)
 
@@ -75,24 +70,7 @@ class SavedEstimator:
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
-        state = {**state, _VERSION: sklearn_xc.__version__}
-        if not state.get(EDITED):
-            state.pop(EDITED, None)
-        return state  # type: ignore[no-any-return]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        version = state.pop(_VERSION, "unknown")
-        if version != sklearn_xc.__version__:
-            warnings.warn(
-                InconsistentVersionWarning(
-                    estimator_name=type(self).__name__,
-                    current_sklearn_version=f"(sklearn_xc) {sklearn_xc.__version__}",
-                    original_sklearn_version=f"(sklearn_xc) {version}",
-                ),
-                stacklevel=2,
-            )
-        super().__setstate__(state)  # type: ignore[misc]
+        return {key: value for key, value in state.items() if key != EDITED or value}
 
 
 def check_edits(estimator: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._state.schema import Array, Attribute, Place, declares
+from sklearn_xc._state.schema import Array, Attribute, Context, declares
 
 _ONE = Array("any", ...)
 
@@ -13,7 +13,7 @@ _ONE = Array("any", ...)
 class _ByName(Attribute):
     """Arrays of numbers in C order, by names; floats are finite."""
 
-    def check(self, value: Any, place: Place) -> None:
+    def check(self, value: Any, place: Context) -> None:
         """See `Attribute`."""
         if type(value) is not dict or not all(type(name) is str for name in value):
             raise place.misfit("a dict of arrays", value)

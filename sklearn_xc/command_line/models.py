@@ -18,12 +18,12 @@ class Columns(NamedTuple):
 
 def check_folder(path: str) -> None:
     """Raise CommandError if no model can be saved in a folder: before long work, not after it."""
-    from sklearn_xc._state import models
+    from sklearn_xc._state import files
 
     if path == "-":
         raise CommandError("--out: a model is a folder, and cannot go to standard output. Got '-'.")
     try:
-        models.check_folder(path)
+        files.check_folder(path)
     except OSError as error:
         raise CommandError(f"--out: {error}") from error
 

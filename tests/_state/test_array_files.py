@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from sklearn_xc._state.tensors import DTYPES, read_arrays, write_arrays
+from sklearn_xc._state.files import read_arrays, write_arrays
+from sklearn_xc._state.values import DTYPES
 from sklearn_xc.exceptions import SavedModelError
 
 ARRAYS = {
@@ -15,12 +16,6 @@ ARRAYS = {
     "none": np.empty((0, 3)),
     "one": np.array(3.5),
 }
-
-
-def crafted(path, header, n_bytes, pad=True):
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    text += b" " * (-len(text) % 8) if pad else b""
-    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(range(1, n_bytes + 1)))
 
 
 def test_arrays_come_back_as_read_only_maps(tmp_path):
@@ -39,11 +34,9 @@ def test_arrays_come_back_as_read_only_maps(tmp_path):
 def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, full_disk):
     with full_disk(after=0), pytest.raises(OSError, match=r"No space left on device: '.*x\.st'"):
         write_arrays(tmp_path / "x.st", ARRAYS)
-    with pytest.raises(OSError, match=r"no/x\.st"):
-        write_arrays(tmp_path / "no" / "x.st", ARRAYS)
 
 
-def test_damage_is_found_where_it_is_asked_for(tmp_path):
+def test_damage_is_found_if_the_checksum_is_compared(tmp_path):
     path = tmp_path / "a.safetensors"
     sha256 = write_arrays(path, {"a": np.arange(4.0)})
     content = bytearray(path.read_bytes())
@@ -52,9 +45,6 @@ def test_damage_is_found_where_it_is_asked_for(tmp_path):
     assert read_arrays(path)[0]["a"][-1] != 3
     with pytest.raises(SavedModelError, match="is damaged: its values are not those written"):
         read_arrays(path, sha256)
-    path.write_bytes(content[:-1])
-    with pytest.raises(SavedModelError, match="is no whole safetensors file"):
-        read_arrays(path)
 
 
 def entry(dtype="F32", shape=(2,), offsets=(0, 8)):
@@ -65,36 +55,33 @@ def entry(dtype="F32", shape=(2,), offsets=(0, 8)):
     ("header", "n_bytes"),
     [
         (b"", 0),
-        (b"{", 0),
         (b"[]", 0),
+        ({"a": 3}, 8),
         ({"a": entry(dtype="O")}, 8),
         ({"a": entry(dtype="BF16", shape=[4])}, 8),
         ({"a": entry(shape=[3])}, 8),
-        ({"a": entry(shape=[-2])}, 8),
         ({"a": entry(shape=[2**62, 4], offsets=(0, 0))}, 0),
         ({"a": entry(offsets=(0, 2**62))}, 8),
-        ({"a": entry(offsets=(8, 0))}, 8),
-        ({"a": entry(offsets=(4, 12))}, 12),
         ({"a": entry(), "b": entry()}, 8),
         ({"a": entry()}, 9),
         ({"a": entry(dtype="BOOL")}, 2),
         ({"a": entry(dtype="U8", shape=[1], offsets=(0, 1)), "b": entry(offsets=(1, 9))}, 9),
-        ({"a": 3}, 8),
     ],
 )
 def test_crafted_headers_are_refused(header, n_bytes, tmp_path):
     path = tmp_path / "a.safetensors"
-    crafted(path, header, n_bytes)
-    with pytest.raises(SavedModelError, match=r"a\.safetensors: "):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(range(1, n_bytes + 1)))
+    with pytest.raises(SavedModelError, match=r"a\.safetensors: is no whole safetensors file"):
         read_arrays(path)
 
 
-def test_short_files_are_refused(tmp_path):
-    path = tmp_path / "a.safetensors"
-    for content in (b"", b"1234", (2**63).to_bytes(8, "little") + b"{}"):
-        path.write_bytes(content)
-        with pytest.raises(SavedModelError):
-            read_arrays(path)
+@pytest.mark.parametrize("content", [b"", b"1234", (2**63).to_bytes(8, "little") + b"{}"])
+def test_short_files_are_refused(content, tmp_path):
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(SavedModelError):
+        read_arrays(tmp_path / "a")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="makes links and pipes")

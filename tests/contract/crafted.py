@@ -7,8 +7,7 @@ import shutil
 
 import numpy as np
 
-from sklearn_xc._state.models import META
-from sklearn_xc._state.tensors import read_arrays, write_arrays
+from sklearn_xc._state.files import META, read_arrays, write_arrays
 
 
 class Crafted:
@@ -40,7 +39,7 @@ class Crafted:
 
 
 def spoilt(array):
-    """Return arrays that cannot stand where one did, by what is wrong with them."""
+    """Return arrays that must not take the place of one, by what is wrong with them."""
     made = {"deeper": array[None]}
     if array.ndim:
         made["longer"] = np.concatenate([array, array[-1:] if len(array) else np.ones_like(array)])
@@ -62,8 +61,4 @@ def spoilt(array):
                     made[what] = other
     if array.dtype.kind == "f":
         made["other dtype"] = array.astype(np.float16)
-        if array.size:
-            for number in (np.nan, np.inf):
-                made[str(number)] = array.copy()
-                made[str(number)].flat[array.size // 2] = number
     return made

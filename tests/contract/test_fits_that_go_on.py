@@ -118,11 +118,11 @@ def test_another_fit_is_refused_by_name(name, tmp_path):
         return ENTRIES[name].make(checkpoint_dir=tmp_path / "fit", **parameters).fit(x, y)
 
     fit()
-    with pytest.raises(ValueError, match=r"other data: X is not the same\. Give each fit a folder"):
+    with pytest.raises(ValueError, match=r"another fit: X is not the same\. Give each fit"):
         fit(x=X * 2)
-    with pytest.raises(ValueError, match=r"other data: y is not the same"):
+    with pytest.raises(ValueError, match=r"another fit: y is not the same"):
         fit(y=Y[::-1])
-    with pytest.raises(ValueError, match=r"other parameters: max_memory was None, is '1GB'"):
+    with pytest.raises(ValueError, match=r"another fit: max_memory was None, is '1GB'"):
         fit(max_memory="1GB")
 
 

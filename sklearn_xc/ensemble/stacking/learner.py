@@ -96,7 +96,7 @@ class ScaledLogistic(ClassifierMixin, BaseEstimator):
     start=Number(),
     root=Array("int32", None),
     feature=Array("int32", "nodes", least=-2, below="inputs"),
-    threshold=Array("float64", "nodes", finite=False, least=-np.inf),
+    threshold=Array("float64", "nodes"),
     left=Array("int32", "nodes"),
     right=Array("int32", "nodes"),
     value=Array("float64", "nodes"),

@@ -32,7 +32,7 @@ PER = ("all", "frequency_group", "label")
 _PRIOR = 30.0
 
 
-@declares(threshold_=Number(), thresholds_=Array("float64", "labels", finite="or NaN"))
+@declares(threshold_=Number(), thresholds_=Array("float64", "labels"))
 class ThresholdTuner(WrappedClassifier):
     """A classifier that predicts the labels above thresholds tuned on held-out rows.
 

@@ -2,8 +2,8 @@
 
 The name of the arrays' file has a part of its checksum, so that a model saved over another changes
 no file of that one. Once the arrays are on the disk, meta.json takes the place of the older one in
-a single step; then the file that nobody names is removed. Whatever ends the process, the folder
-holds the model before or the one after.
+a single step; then the older arrays are removed. Whatever ends the process, the folder holds the
+model before or the one after.
 """
 
 import errno
@@ -12,18 +12,21 @@ import json
 import os
 import re
 import secrets
-import time
+import stat
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from platform import python_version
-from typing import Any
+from typing import IO, Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
 import sklearn_xc
 from sklearn_xc._state.atomic_files import open_atomic
 from sklearn_xc._state.schema import check_attributes
-from sklearn_xc._state.tensors import open_regular, read_arrays, write_arrays
-from sklearn_xc._state.values import Reader, Writer
+from sklearn_xc._state.values import DTYPES, Reader, Writer
 from sklearn_xc.exceptions import SavedModelError
 
 FORMAT = 1
@@ -31,10 +34,8 @@ META = "meta.json"
 _WHAT = "a model of sklearn_xc"
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "safetensors")
 _ARRAYS = re.compile(r"arrays-[0-9a-f]{8}\.safetensors")
-#: Files of a model, and those that an interrupted save leaves behind.
+#: Files of a model, and those that a killed save leaves behind.
 _OURS = re.compile(rf"{re.escape(META)}|{_ARRAYS.pattern}|\..*\.tmp")
-#: Seconds after which such a file is removed: no save takes so long.
-_OLD = 24 * 3600
 
 
 def versions() -> dict[str, str]:
@@ -55,21 +56,22 @@ def save_model(model: Any, path: str | os.PathLike[str], *, compact: bool = Fals
         )
     is_new = not folder.exists()
     folder.mkdir(exist_ok=True)
-    scratch = folder / f".{secrets.token_hex(4)}.tmp"
-    ours = [scratch.name, _named_file(folder)]
+    before = _arrays_of(folder)
+    gone = {scratch := folder / f".{secrets.token_hex(4)}.tmp", before}
     try:
         sha256 = write_arrays(scratch, writer.arrays)
-        name = f"arrays-{sha256[:8]}.safetensors"
-        ours.append(name)
-        os.replace(scratch, folder / name)
+        arrays = folder / f"arrays-{sha256[:8]}.safetensors"
+        gone.add(arrays)
+        os.replace(scratch, arrays)
         meta = {"what": _WHAT, "format": FORMAT, "versions": versions()}
-        meta |= {"arrays": {"file": name, "sha256": sha256}, "model": node}
+        meta |= {"arrays": {"file": arrays.name, "sha256": sha256}, "model": node}
         with open_atomic(folder / META) as stream:
             stream.write(json.dumps({**meta, "sha256": _digest(meta)}, indent=1).encode())
-    finally:
-        named = _named_file(folder)
-        _sweep(folder, {*ours} - {named}, named)
-        if is_new and named is None:
+    finally:  # the model after, or after an error the one before
+        for file in gone - {_arrays_of(folder)}:
+            with suppress(OSError, AttributeError):
+                file.unlink()
+        if is_new and not any(folder.iterdir()):
             folder.rmdir()
 
 
@@ -77,32 +79,16 @@ def _digest(meta: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(meta).encode()).hexdigest()
 
 
-def _named_file(folder: Path) -> str | None:
-    """Return the arrays' file of the model in a folder, if there is one."""
+def _arrays_of(folder: Path) -> Any:
+    """Return the path of the arrays of the model in a folder, or None."""
     try:
-        return str(read_meta(folder)["arrays"]["file"])
+        return folder / read_meta(folder)["arrays"]["file"]
     except SavedModelError:
         return None
 
 
-def _sweep(folder: Path, gone: set[str | None], named: str | None) -> None:
-    """Remove files of this save that are not the model's, and what an interrupted one left."""
-    for entry in os.scandir(folder):
-        with suppress(OSError):
-            is_old = entry.stat().st_mtime < time.time() - _OLD
-            is_left = is_old and entry.name not in (META, named) and _OURS.fullmatch(entry.name)
-            if entry.name in gone or is_left:
-                os.unlink(entry)
-
-
 def check_folder(path: str | os.PathLike[str]) -> Path:
-    """Return the folder of a path, if a model can be saved there.
-
-    Raises
-    ------
-    OSError
-        If it cannot be made or written, or holds other files.
-    """
+    """Return the folder of a path; raise an OSError if no model can be saved there."""
     folder = Path(os.path.abspath(os.fspath(path)))
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(
@@ -175,13 +161,13 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     while True:
         meta = read_meta(folder)
         try:
-            return _opened(folder, meta, verify)
+            return _load(folder, meta, verify)
         except SavedModelError:  # was another model saved over it meanwhile?
             if read_meta(folder) == meta:
                 raise
 
 
-def _opened(folder: Path, meta: dict[str, Any], verify: bool) -> Any:
+def _load(folder: Path, meta: dict[str, Any], verify: bool) -> Any:
     path = folder / meta["arrays"]["file"]
     try:
         arrays, _ = read_arrays(path, meta["arrays"]["sha256"] if verify else None)
@@ -192,22 +178,22 @@ def _opened(folder: Path, meta: dict[str, Any], verify: bool) -> Any:
         model = reader.value_of(meta["model"])
         if not hasattr(model, "save"):
             raise SavedModelError("meta.json: the model is no estimator of sklearn_xc.")
-        _check_schemas(reader.made, verify)
+        check_objects(reader.objects)
     except SavedModelError as error:
         raise SavedModelError(f"{folder}: {error}") from error
     return model
 
 
-def _check_schemas(made: list[Any], reads_floats: bool) -> None:
-    """Check fitted objects, each after the one that holds it."""
+def check_objects(objects: list[Any]) -> None:
+    """Check the schemas of fitted objects, which follow those within them."""
     checked: set[int] = set()
-    for one in reversed(made):
+    for one in reversed(objects):
         is_fitted = not hasattr(one, "get_params") or any(name[-1:] == "_" for name in vars(one))
         if id(one) in checked or not is_fitted:
             continue
         name = type(one).__name__
         try:
-            check_attributes(one, name, reads_floats=reads_floats, checked=checked)
+            check_attributes(one, name, checked=checked)
         except (SavedModelError, MemoryError):
             raise
         except Exception as error:
@@ -231,9 +217,12 @@ def read_meta(folder: Path) -> dict[str, Any]:
         with open_regular(path) as stream:
             meta = json.loads(stream.read())
         sha256, arrays = meta.pop("sha256"), meta["arrays"]
-        is_ours = meta["what"] == _WHAT and type(meta["versions"]) is dict
-        is_whole = is_ours and sha256 == _digest(meta) and type(arrays["sha256"]) is str
-        is_whole = is_whole and bool(_ARRAYS.fullmatch(arrays["file"]))
+        is_whole = (
+            (meta["what"], sha256) == (_WHAT, _digest(meta))
+            and type(meta["versions"]) is dict
+            and type(arrays["sha256"]) is str
+            and bool(_ARRAYS.fullmatch(arrays["file"]))
+        )
     except FileNotFoundError:
         if not folder.exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder)) from None
@@ -254,3 +243,88 @@ def read_meta(folder: Path) -> dict[str, Any]:
             f"which reads format {FORMAT}. Load it with that version, or upgrade this one."
         )
     return meta  # type: ignore[no-any-return]
+
+
+def write_arrays(
+    path: Path, arrays: dict[str, np.ndarray], metadata: dict[str, str] | None = None
+) -> str:
+    """Write a safetensors file to the disk, and return its sha256."""
+    try:
+        save_file(arrays, path, metadata)
+        with open(path, "r+b") as stream:
+            os.fsync(stream.fileno())
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except SafetensorError as error:
+        raise OSError(f"{path}: {error}") from error
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def read_arrays(
+    path: Path, sha256: str | None = None
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Return the arrays of a safetensors file, as read-only memory maps, and its metadata.
+
+    Parameters
+    ----------
+    path : Path
+    sha256 : str, default=None
+        Checksum to compare with; None reads no values but booleans.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    SavedModelError
+        If it is no regular file in the safetensors format, or has another checksum.
+    """
+    with open_regular(path) as stream:
+        if sha256 is not None and hashlib.file_digest(stream, "sha256").hexdigest() != sha256:
+            raise SavedModelError(f"{path}: is damaged: its values are not those written.")
+        try:
+            data = np.asarray(np.memmap(stream, np.uint8, "r"))
+            with safe_open(path, "np"):  # checks lengths, offsets and dtypes
+                pass
+            return _views(data)
+        except (SafetensorError, ValueError, KeyError, TypeError, OSError) as error:
+            raise SavedModelError(f"{path}: is no whole safetensors file ({error}).") from None
+
+
+def _views(data: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    n_header = int.from_bytes(data[:8].tobytes(), "little")
+    header = json.loads(data[8 : 8 + n_header].tobytes())
+    metadata = header.pop("__metadata__", {})
+    arrays = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        part = data[8 + n_header :][begin:end]
+        arrays[name] = array = part.view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
+        if not array.flags.aligned or (array.dtype == bool and part.max(initial=0) > 1):
+            raise ValueError(f"{name!r:.100} is not aligned, or has other bytes than its dtype")
+    return arrays, metadata
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a regular file to be read, without waiting for a pipe.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    SavedModelError
+        If it cannot be read, or is not a regular file.
+    """
+
+    def without_waiting(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+
+    try:
+        stream: Any = open(path, "rb", opener=without_waiting)  # noqa: SIM115
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from None
+    except (OSError, ValueError) as error:  # a folder, links in a circle, a NUL in the name
+        raise SavedModelError(f"{path}: cannot be read ({error}).") from None
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise SavedModelError(f"{path}: is not a regular file.")
+    return stream  # type: ignore[no-any-return]
