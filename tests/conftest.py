@@ -1,4 +1,4 @@
-"""What all tests share: compiled code cached by its sources, small data, slow references."""
+"""Fixtures of all tests: compiled code cached by its sources, small data, slow references."""
 # ruff: noqa: E402 (the environment is set before numpy and the kernels are imported)
 
 import os
@@ -51,8 +51,7 @@ hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
-#: Which tests compile the same kernels, as words in their names. One-vs-all is behind most of the
-#: package; the second are all others, which compile little, and in which the middle of all falls.
+#: Tests that compile the same kernels, by words in their names. The second family has all others.
 _FAMILIES = (
     r"OvALinear|one_vs_all|^sklearn_xc/|bench_|/test_topk|ThresholdTuner|TopKCalibrator|"
     r"/(command_line|ensemble|hostile|inspection|integrations|model_selection|text)/",
@@ -76,10 +75,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Give each worker a stretch of the tests, of which idle ones take over the rest.
-
-    By turns, two workers come to the same kernels at the same time, and both compile them.
-    """
+    """Give each worker a stretch of the tests, so that two do not compile the same kernels."""
     from xdist.scheduler import WorkStealingScheduling
 
     return WorkStealingScheduling(config, log)
@@ -97,24 +93,24 @@ def _compiled_label_set_loss(loss):
     gradient = LABEL_SET_LOSSES[loss]().gradient
 
     @kernel
-    def door(scores, n_positive, parameters, out, work):
+    def evaluate(scores, n_positive, parameters, out, work):
         return gradient(scores, n_positive, scores.shape[0], parameters, out, work)
 
-    return door
+    return evaluate
 
 
 def _evaluate_label_set_loss(loss, scores, n_positive, smoothing=1.0):
     scores = np.asarray(scores, np.float64)
     out, work = np.full(len(scores), np.nan), np.full(2 * len(scores), np.nan)
-    door = _compiled_label_set_loss(loss)
+    evaluate = _compiled_label_set_loss(loss)
     parameters = MaxMargin(smoothing).parameters if loss == "margin" else ()
-    value, floor = door(scores, n_positive, parameters, out, work)
+    value, floor = evaluate(scores, n_positive, parameters, out, work)
     return value, out, floor
 
 
 @dataclasses.dataclass(frozen=True)
 class DenseObjective:
-    """One label's problem, written out with dense arrays and no thought of speed.
+    """Dense, slow reference objective of one label.
 
     `positive` is a mask over the rows of the dense `X`; `plus` and `minus` include C.
     """
@@ -249,71 +245,46 @@ def _make_xy(n=120, d=40, n_labels=15, seed=0):
 
 
 def _blank_counts(X, Y):
-    """Return how many instances would have each label if none had features: ``_blank_rows``."""
+    """Return the expected count of each label if no instance had features."""
     X, Y = sp.csr_array(X), sp.csr_array(Y).toarray()
     blank, n = X.count_nonzero(axis=1) == 0, len(Y)
-    imagined = 20 + 0.02 * n
-    mean = (Y[blank].sum(axis=0) + imagined * Y.mean(axis=0)) / (blank.sum() + imagined)
+    added = 20 + 0.02 * n
+    mean = (Y[blank].sum(axis=0) + added * Y.mean(axis=0)) / (blank.sum() + added)
     return n * mean
 
 
 @pytest.fixture(scope="session")
 def blank_counts():
-    """Return a function of X and Y: labels, if all instances were as those without features."""
+    """Return a function of X and Y: expected label counts of instances without features."""
     return _blank_counts
 
 
 @pytest.fixture
 def interrupt_main():
-    """Return a function that does to the main thread what Ctrl-C does.
+    """Return a function that interrupts the main thread like Ctrl-C.
 
-    A shell has the processes that it starts in the background (`pytest &`, nohup, some CI runners)
-    ignore SIGINT, which Python then leaves as it is.
+    In background processes (`pytest &`, nohup, some CI runners) SIGINT is ignored at first.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield _thread.interrupt_main
     signal.signal(signal.SIGINT, before)
 
 
-def _csr_of_another_column(M):
-    M = M.tocsr()
-    M.indices[-1] = M.shape[1]
-    return M
+def _changed(name, at, value, kind="csr"):
+    """Return a function of a sparse matrix that puts a number into one of its index arrays."""
 
+    def change(M):
+        M = M.asformat(kind)
+        arrays = {"row": 0, "col": 1}
+        array = M.coords[arrays[name]] if name in arrays else getattr(M, name)
+        array[at] = value(M)
+        return M
 
-def _csr_of_a_negative_column(M):
-    M = M.tocsr()
-    M.indices[0] = -1
-    return M
-
-
-def _csr_with_falling_pointers(M):
-    M = M.tocsr()
-    M.indptr[1] = M.nnz + 5
-    return M
+    return change
 
 
 def _csr_of_too_few_entries(M):
-    M = M.tocsr()
     M.indices = M.indices[:-1]
-    return M
-
-
-def _csc_of_another_row(M):
-    M = M.tocsc()
-    M.indices[-1] = M.shape[0]
-    return M
-
-
-def _coo_of_another_column(M):
-    M = M.tocoo()
-    M.coords[1][-1] = M.shape[1]
-    return M
-
-
-def _bsr_of_another_column(M):
-    M = M.tobsr((1, 1))
-    M.indices[-1] = M.shape[1]
     return M
 
 
@@ -323,35 +294,26 @@ def _lil_of_another_column(M):
     return M
 
 
-def _dok_of_another_row(M):
-    M = M.todok()
-    M._dict[(M.shape[0], 0)] = 1
-    return M
+_MALFORMED = {
+    "column": _changed("indices", -1, lambda M: M.shape[1]),
+    "negative column": _changed("indices", 0, lambda M: -1),
+    "falling pointers": _changed("indptr", 1, lambda M: M.nnz + 5),
+    "too few entries": _csr_of_too_few_entries,
+    "row of csc": _changed("indices", -1, lambda M: M.shape[0], "csc"),
+    "column of coo": _changed("col", -1, lambda M: M.shape[1], "coo"),
+    "column of lil": _lil_of_another_column,
+}
 
 
-def _dia_of_too_few_offsets(M):
-    M = sp.dia_array((np.ones((2, M.shape[1]), M.dtype), [0, 1]), shape=M.shape)
-    M.offsets = M.offsets[:-1]
-    return M
-
-
-@pytest.fixture(
-    params=[
-        _csr_of_another_column, _csr_of_a_negative_column, _csr_with_falling_pointers,
-        _csr_of_too_few_entries, _csc_of_another_row, _coo_of_another_column,
-        _bsr_of_another_column, _lil_of_another_column, _dok_of_another_row,
-        _dia_of_too_few_offsets,
-    ],
-    ids=lambda make: make.__name__.strip("_"),
-)  # fmt: skip
+@pytest.fixture(params=_MALFORMED)
 def malformed(request):
-    """Return a function of a sparse matrix: a copy in some format with index arrays that lie."""
-    return lambda M: request.param(sp.csr_array(M, copy=True))
+    """Return a function of a sparse matrix: a copy in some format with wrong index arrays."""
+    return lambda M: _MALFORMED[request.param](sp.csr_array(M, copy=True))
 
 
 @pytest.fixture
 def xy():
-    """Return X (120, 40) and Y (120, 15), sparse, with all the unpleasant rows and columns."""
+    """Return X (120, 40) and Y (120, 15), sparse, with empty, full and equal rows and columns."""
     return _make_xy()
 
 
@@ -405,10 +367,7 @@ def label_set_loss():
 
 @pytest.fixture
 def full_disk():
-    """Return a context in which the disk is full once some files were brought to it.
-
-    It gives a list, which has an entry for each file that was tried.
-    """
+    """Return a context in which the disk is full after some files; it yields the list of tries."""
 
     @contextlib.contextmanager
     def context(after):

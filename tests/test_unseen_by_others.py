@@ -8,7 +8,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from sklearn_xc import StackingXC, TextClassifierXC, ThresholdTuner, TopKCalibrator, topk
+from sklearn_xc import StackingXC, ThresholdTuner, TopKCalibrator, topk
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.metrics import get_scorer, precision_at_k
 
@@ -58,7 +58,7 @@ def test_they_take_no_hit_from_the_others(data, one_vs_rest):
     ids=["tuner", "calibrator", "stack"],
 )
 def test_wrappers(wrap, cv, data, one_vs_rest):
-    """A ridge shows nothing: those who train it count."""
+    """A ridge does not show which labels it has not seen: the wrappers count."""
     X, Y = data
     inner = one_vs_rest.fit(X, Y) if cv == "prefit" else RidgeClassifier()
     model = wrap(inner, cv=cv).fit(X, Y)
@@ -66,13 +66,6 @@ def test_wrappers(wrap, cv, data, one_vs_rest):
     assert not model.predict(X)[:, UNSEEN].any()
     if hasattr(model, "predict_proba"):
         assert not model.predict_proba(X)[:, UNSEEN].any()
-
-
-def test_taggers(data):
-    X, Y = data
-    texts = [" ".join(f"word{j}" for j in np.flatnonzero(row)) for row in X]
-    tagger = TextClassifierXC(classifier=RidgeClassifier()).fit(texts, Y)
-    assert (tagger.predict_topk(texts, 23)[0][:, 20:] == UNSEEN).all()
 
 
 def test_prefit_estimators_know_more_labels_than_the_rows_of_fit(data, one_vs_rest):

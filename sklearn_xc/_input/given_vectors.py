@@ -56,28 +56,32 @@ class GivenVectors:
         refuse_disguised(values, who)
         if hasattr(given, "get_params") and words is None:
             raise ValueError(
-                f"{expected}. Got {type(given).__name__} without words_: fit it, and as clones are "
-                "not fitted, pass (model.words_, model.vectors_)."
+                f"{who} must be fitted word vectors, with words_ and vectors_. Got "
+                f"{type(given).__name__} without: fit it, and as clones are not fitted, pass "
+                "(model.words_, model.vectors_)."
             )
         try:
             array = np.asarray(values)
         except ValueError as error:
             raise ValueError(f"{expected}. Got rows of different lengths.") from error
-        if array.dtype.kind not in "iuf" or array.ndim != 2 or array.shape[1] == 0:
-            got = f"{type(values).__name__} of dtype {array.dtype} and shape {array.shape}"
-            raise ValueError(f"{expected}. Got {got}.")
+        if array.dtype.kind not in "iuf":
+            got = repr(values) if isinstance(values, str) else type(values).__name__
+            raise TypeError(f"{expected}. Got {got} of {array.dtype}.")
+        if array.ndim != 2 or array.shape[1] == 0:
+            raise ValueError(f"{expected}. Got an array of shape {array.shape}.")
         if not np.isfinite(array).all():
             row = np.isfinite(array).all(axis=1).argmin()
             raise ValueError(f"{who} must be finite. Got NaN or infinity in row {row}.")
         if words is None:
             return cls(who, None, array)
-        words = list(words)
-        if not all(isinstance(word, str) for word in words) or len(words) != len(array):
+        if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+            raise TypeError(f"{who} must have a list of texts beside the vectors. Got {words!r}.")
+        if len(words) != len(array):
             raise ValueError(
-                f"{who} must have a word, as text, for each vector. Got {len(words)} words, "
-                f"{words[:_NAMED]!r} first, and {len(array)} vectors."
+                f"{who} must have a vector for each word. Got {len(words)} words and {len(array)} "
+                "vectors."
             )
-        return cls(who, words, array)
+        return cls(who, list(words), array)
 
     @property
     def dim(self) -> int:
@@ -163,15 +167,17 @@ class GivenVectors:
         """Return the row of each feature's vector, -1 for none."""
         if names is None:
             raise ValueError(
-                f"{self.who} has vectors of words, and X does not name its features. Pass X as a "
-                f"data frame with names, or an array of shape ({n_features}, {self.dim}): "
-                "vectors.transform(vectorizer.get_feature_names_out()), with handle_unknown='zero'."
+                f"{self.who} has vectors of words, and X does not say what its features are "
+                "called. Pass X as a data frame with names, or an array of shape "
+                f"({n_features}, {self.dim}), such as vectors.transform(names) with "
+                "handle_unknown='zero'."
             )
         names, places = np.asarray(names).tolist(), {w: at for at, w in enumerate(self.words or ())}
         rows = np.array([places.get(name, -1) for name in names], np.int64)
         if not (rows >= 0).any():
+            some, of_features = (", ".join(map(repr, own[:_NAMED])) for own in ([*places], names))
             raise ValueError(
                 f"{self.who} must have words that are names of features. Got none: words are "
-                f"{[*places][:_NAMED]} ..., features {names[:_NAMED]} ..."
+                f"{some} ..., features {of_features} ..."
             )
         return rows

@@ -115,8 +115,8 @@ def refusals():
         "not fitted": (DecompMIPSSkipGram(), ValueError, r"must be fitted .*pass \(model.words_"),
         "frozen, not fitted": (FrozenEstimator(DecompMIPSSkipGram()), ValueError, "be fitted"),
         "lengths": ((WORDS[1:], V), ValueError, "Got 29 words and 30 vectors"),
-        "no words": ((np.arange(D), V), TypeError, "texts. Got 0 at entry 0"),
-        "one word": (("w0", V), TypeError, "a list of words beside the vectors. Got 'w0'"),
+        "no words": ((np.arange(D), V), TypeError, "a list of texts beside the vectors. Got"),
+        "one word": (("w0", V), TypeError, "a list of texts beside the vectors. Got 'w0'"),
     }
 
 
