@@ -531,7 +531,9 @@ class XCClassifier(
         for parameter, value in parameters.items():
             declared = self._parameter_constraints.get(parameter, ["boolean"])
             if isinstance(value, bool | np.bool_) and not any(
-                one in ("boolean", "verbose") if isinstance(one, str) else _lists(one, value)
+                one in ("boolean", "verbose")
+                if isinstance(one, str)
+                else isinstance(one, Options) and value in one.options
                 for one in declared
             ):
                 raise ValueError(f"{name}: {parameter} must be a number. Got {value!r}.")
@@ -553,11 +555,6 @@ class XCClassifier(
         tags.classifier_tags.multi_label = True
         tags.target_tags.two_d_labels = True
         return tags
-
-
-def _lists(constraint: Any, value: Any) -> bool:
-    """Return whether a constraint on a parameter lists a value."""
-    return isinstance(constraint, Options) and value in constraint.options
 
 
 def threshold_for(scores: np.ndarray, n_labels: int) -> float:

@@ -1,15 +1,14 @@
-"""Files of data: the Extreme Classification Repository's format, and texts with labels."""
+"""Files of data in the format of the Extreme Classification Repository."""
 
 import gzip
 from pathlib import Path
 from time import perf_counter
 
-from sklearn_xc.datasets import dump_xmc_file, load_text_dataset, load_xmc_file
+from sklearn_xc.datasets import dump_xmc_file, load_xmc_file
 
-from ._common import made_data, small_data, tate_texts
+from ._common import made_data, small_data
 
 PLAIN, GZIP = "made.txt", "made.txt.gz"
-FORMATS = ("tsv", "fasttext")
 
 
 class Reader:
@@ -59,29 +58,3 @@ class Writer:
 
     def time_dump(self, file):
         dump_xmc_file(file, *self.data)
-
-
-class Texts:
-    """Read the texts and subjects of 20,000 works of the Tate collection."""
-
-    params = FORMATS
-    param_names = ("format",)
-    rounds, repeat, number, warmup_time = 1, 5, 1, 0
-
-    def setup_cache(self):
-        texts, Y, _ = tate_texts(20_000)
-        lines = {name: [] for name in FORMATS}
-        for row, text in enumerate(texts):
-            labels = [str(label) for label in Y[[row]].indices]
-            words = " ".join(text.split())
-            lines["tsv"].append(f"{row}\t{words}\t{' '.join(labels)}\n")
-            lines["fasttext"].append(" ".join([*(f"__label__{n}" for n in labels), words]) + "\n")
-        lines["tsv"].insert(0, "id\ttext\tlabels\n")
-        for name in FORMATS:
-            Path(name).write_text("".join(lines[name]), encoding="utf-8", newline="\n")
-
-    def setup(self, form):
-        self.time_load(form)
-
-    def time_load(self, form):
-        load_text_dataset(form, format=form)

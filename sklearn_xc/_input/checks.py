@@ -410,11 +410,9 @@ def check_weights(estimator: Any, sample_weight: Any, n_samples: int) -> np.ndar
         return None
     name = f"{type(estimator).__name__}: sample_weight"
     weight = check_numbers(sample_weight, name, n_samples, "row of X")
-    if (weight < 0).any():
-        at = int(np.argmin(weight))
+    at = int(np.argmin(weight))
+    if weight[at] < 0:
         raise ValueError(f"{name} must not be negative, row {at} holds {weight[at]}.")
     if not weight.any():
-        raise ValueError(
-            f"{type(estimator).__name__}: all entries of sample_weight are zero, no row is left."
-        )
+        raise ValueError(f"{name}: all entries of sample_weight are zero, no row is left.")
     return weight

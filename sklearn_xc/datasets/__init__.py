@@ -3,7 +3,6 @@
 from sklearn_xc._labels.features import LabelFeatures
 from sklearn_xc.datasets.generators import make_hierarchical_classes, make_xc_classification
 from sklearn_xc.datasets.tate import load_tate_subjects
-from sklearn_xc.datasets.text import load_text_dataset
 from sklearn_xc.datasets.xmc_reader import load_xmc_file
 from sklearn_xc.datasets.xmc_writer import dump_xmc_file
 
@@ -11,7 +10,6 @@ __all__ = [
     "LabelFeatures",
     "dump_xmc_file",
     "load_tate_subjects",
-    "load_text_dataset",
     "load_xmc_file",
     "make_hierarchical_classes",
     "make_xc_classification",

@@ -1,6 +1,6 @@
-"""Synthetic data with the shape of extreme classification: many labels, rare ones or relatives."""
+"""Synthetic data with the shape of extreme classification: long tails, or class hierarchies."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -16,7 +16,7 @@ _LARGE_BYTES = 2**28  # from which the free memory is checked
 _MAX_ROUNDS = 25
 _LABEL_EXPONENT = 0.9  # the label of rank r is drawn with a probability ~ r ** -0.9
 _SIGNATURE = 8  # signature features of each label
-_PROBES = 1000  # instances that the noise of hierarchical classes is set by
+_PROBES = 1000  # instances that set the noise of hierarchical classes
 _PROBED_CLASSES, _BLOCK_ROWS = 8192, 65_536  # scored, and made, at a time
 _ZIPF_SHIFT = 2.7  # Mandelbrot's offset: the most frequent words are less far apart than 1 / rank
 
@@ -100,9 +100,9 @@ def make_xc_classification(
     True
     """
     who = "make_xc_classification"
-    n_samples = check_count(n_samples, f"{who}: n_samples", 1, MAX_SIZE)
-    n_features = check_count(n_features, f"{who}: n_features", 1, MAX_SIZE)
-    n_labels = check_count(n_labels, f"{who}: n_labels", 1, MAX_SIZE)
+    n_samples, n_features, n_labels = _check_counts(
+        who, n_samples=(n_samples, 1), n_features=(n_features, 1), n_labels=(n_labels, 1)
+    )
     _check_ranges(
         who,
         nnz_per_row=(nnz_per_row, 1, n_features),
@@ -116,11 +116,10 @@ def make_xc_classification(
     _require(4 * n_labels * _SIGNATURE, who, f"signature features of {n_labels:,} labels")
     rng = check_random_state(random_state)
 
-    # 1. The two laws, and what the labels look like.
+    # 1. The distributions of labels and words, and the words that are typical of each label.
     label_ids = rng.permutation(n_labels)
-    label_cdf = _cumulative_power_law(n_labels, _LABEL_EXPONENT, 0.0)
-    feature_ids = rng.permutation(n_features)
-    feature_cdf = _cumulative_power_law(n_features, 1.0, _ZIPF_SHIFT)
+    labels_law = label_ids, _cumulative_power_law(n_labels, _LABEL_EXPONENT, 0.0)
+    words_law = rng.permutation(n_features), _cumulative_power_law(n_features, 1.0, _ZIPF_SHIFT)
     signatures = rng.randint(n_features, size=(n_labels, _SIGNATURE), dtype=np.int32)
 
     # 2. How many labels and features each row has.
@@ -129,11 +128,11 @@ def make_xc_classification(
 
     # 3. The rows, block by block, and counts to tf-idf.
     n_draws = np.concatenate([[0], np.cumsum(n_row_features + n_row_labels)])
-    words = _Words(rng, feature_ids, feature_cdf, signatures, signature_share)
     parts = []
     for first, last in cut_rows(n_draws, _BLOCK_DRAWS - 1):
         counts = n_row_labels[first:last], n_row_features[first:last]
-        parts.append(_draw_rows(words, *counts, label_ids, label_cdf, missing_rate))
+        shares = signature_share, missing_rate
+        parts.append(_draw_rows(rng, *counts, labels_law, words_law, signatures, *shares))
     row_nnz, features, counts, row_labels, labels = map(np.concatenate, zip(*parts, strict=True))
     del parts
     X = _tf_idf(row_nnz, features, counts, n_features, dtype)
@@ -144,12 +143,12 @@ def make_xc_classification(
     if return_X_y:
         return X, Y
     probabilities = np.empty(n_labels)
-    probabilities[label_ids] = np.diff(label_cdf, prepend=0.0)
+    probabilities[label_ids] = np.diff(labels_law[1], prepend=0.0)
     return Bunch(X=X, Y=Y, label_probabilities=probabilities, signatures=signatures)
 
 
 def _check_ranges(who: str, **parameters: tuple[Any, float, float]) -> None:
-    """Raise an error for a parameter that is no number, or not between its bounds."""
+    """Raise ValueError for a parameter that is not a number between its bounds."""
     for name, (number, low, high) in parameters.items():
         if not is_number(number) or not low <= number <= high:
             raise ValueError(
@@ -157,53 +156,46 @@ def _check_ranges(who: str, **parameters: tuple[Any, float, float]) -> None:
             )
 
 
-class _Words(NamedTuple):
-    """How words are drawn: from all by a power law, or from the signatures of labels."""
-
-    rng: Any
-    feature_ids: np.ndarray
-    feature_cdf: np.ndarray
-    signatures: np.ndarray
-    signature_share: float
-
-    def any(self, rows: Any) -> Any:
-        """Return a word for each of `rows`, from all."""
-        return self.feature_ids[_draw(self.rng, self.feature_cdf, len(rows))]
-
-    def of_labels(self, rows: Any, labels: Any, label_start: Any, n_found: Any) -> Any:
-        """Return a word for each of `rows`, some of them of one of the row's labels."""
-        rng, words = self.rng, self.any(rows)
-        signed = np.flatnonzero(rng.random_sample(len(rows)) < self.signature_share)
-        which = label_start[rows[signed]] + _pick(rng, n_found[rows[signed]])
-        column = rng.randint(self.signatures.shape[1], size=len(signed))
-        words[signed] = self.signatures[labels[which], column]
-        return words
+def _check_counts(who: str, **parameters: tuple[Any, int]) -> list[int]:
+    """Return integers that are at least as large as their lower bounds."""
+    return [
+        check_count(number, f"{who}: {name}", least, MAX_SIZE)
+        for name, (number, least) in parameters.items()
+    ]
 
 
 def _draw_rows(
-    words: _Words,
+    rng: Any,
     n_row_labels: np.ndarray,
     n_row_features: np.ndarray,
-    label_ids: np.ndarray,
-    label_cdf: np.ndarray,
+    labels_law: tuple[np.ndarray, np.ndarray],
+    words_law: tuple[np.ndarray, np.ndarray],
+    signatures: np.ndarray,
+    signature_share: float,
     missing_rate: float,
 ) -> tuple[np.ndarray, ...]:
     """Return row lengths, features and counts of some rows, then row lengths and labels."""
-    rng, n = words.rng, len(n_row_labels)
-    n_labels, n_features = len(label_ids), len(words.feature_ids)
+    n, n_labels, n_features = len(n_row_labels), len(labels_law[0]), len(words_law[0])
 
     def draw_label(rows: Any) -> Any:
-        return label_ids[_draw(rng, label_cdf, len(rows))]
+        return _draw(rng, labels_law, len(rows))
+
+    def draw_word(rows: Any) -> Any:
+        """Return a word for each of `rows`, from the signature of one of its labels or any."""
+        words = _draw(rng, words_law, len(rows))
+        signed = np.flatnonzero(rng.random_sample(len(rows)) < signature_share)
+        which = label_start[rows[signed]] + _pick(rng, n_found[rows[signed]])
+        column = rng.randint(_SIGNATURE, size=len(signed))
+        words[signed] = signatures[labels[which], column]
+        return words
 
     label_keys, _ = _draw_distinct(n_row_labels, n_labels, draw_label, draw_label)
     label_rows, labels = np.divmod(label_keys, n_labels)
     label_start = np.searchsorted(label_rows, np.arange(n))
     n_found = np.bincount(label_rows, minlength=n)
-
-    def draw_word(rows: Any) -> Any:
-        return words.of_labels(rows, labels, label_start, n_found)
-
-    feature_keys, counts = _draw_distinct(n_row_features, n_features, draw_word, words.any)
+    feature_keys, counts = _draw_distinct(
+        n_row_features, n_features, draw_word, lambda rows: _draw(rng, words_law, len(rows))
+    )
     keep = rng.random_sample(len(labels)) >= missing_rate
     keep[label_start + _pick(rng, n_found)] = True
     rows, features = np.divmod(feature_keys, n_features)
@@ -300,11 +292,9 @@ def make_hierarchical_classes(
     ((175, 16), (100, 16), 24)
     """
     who = "make_hierarchical_classes"
-    n_levels = check_count(n_levels, f"{who}: n_levels", 1, MAX_SIZE)
-    branching = check_count(branching, f"{who}: branching", 2, MAX_SIZE)
-    dim = check_count(dim, f"{who}: dim", 1, MAX_SIZE)
-    n_per_class = check_count(n_per_class, f"{who}: n_per_class", 1, MAX_SIZE)
-    n_test = check_count(n_test, f"{who}: n_test", 0, MAX_SIZE)
+    counts = {"n_levels": (n_levels, 1), "branching": (branching, 2), "dim": (dim, 1)}
+    counts |= {"n_per_class": (n_per_class, 1), "n_test": (n_test, 0)}
+    n_levels, branching, dim, n_per_class, n_test = _check_counts(who, **counts)
     if not is_number(ratio) or not 0 < ratio < np.inf:
         raise ValueError(f"{who}: ratio must be a number above 0. Got {ratio!r}.")
     if not is_number(accuracy) or not 0 < accuracy < 1:
@@ -314,7 +304,14 @@ def make_hierarchical_classes(
     _require(4 * dim * (n_classes * (2 + n_per_class) + n_test), who, what)
     seed = check_random_state(random_state).randint(2**31 - 1)
     rng = np.random.default_rng(seed)  # which draws float32
-    centers, leaves = _draw_centers(n_levels, branching, dim, float(ratio), rng)
+    nodes = np.zeros((1, dim), np.float32)
+    for level in range(n_levels):
+        parts = rng.standard_normal((len(nodes), branching, dim), dtype=np.float32)
+        parts *= np.float32(float(ratio) ** level)
+        nodes = (parts + nodes[:, None]).reshape(-1, dim)
+    nodes /= np.sqrt(np.einsum("ij,ij->i", nodes, nodes))[:, None]
+    leaves = rng.permutation(len(nodes))
+    centers = nodes[leaves]
     noise = _noise_for(centers, accuracy, rng)
     y_train = rng.permutation(np.tile(np.arange(len(centers)), n_per_class))
     y_test = rng.integers(0, len(centers), n_test)
@@ -334,23 +331,8 @@ def _require(n_bytes: int, who: str, what: str) -> None:
         require_bytes(n_bytes, None, what, "Ask for less.", who)
 
 
-def _draw_centers(
-    n_levels: int, branching: int, dim: int, ratio: float, rng: Any
-) -> tuple[Any, Any]:
-    """Return the centres of the classes, and the leaf of each."""
-    nodes = np.zeros((1, dim), np.float32)
-    for level in range(n_levels):
-        parts = rng.standard_normal((len(nodes), branching, dim), dtype=np.float32)
-        parts *= np.float32(ratio**level)
-        parts += nodes[:, None]
-        nodes = parts.reshape(-1, dim)
-    nodes /= np.sqrt(np.einsum("ij,ij->i", nodes, nodes))[:, None]
-    leaves = rng.permutation(len(nodes))
-    return nodes[leaves], leaves
-
-
 def _noise_for(centers: Any, accuracy: float, rng: Any) -> float:
-    """Return the noise at which so many instances score best with their own centre."""
+    """Return the noise at which this share of instances scores best with its own centre."""
     classes = rng.integers(0, len(centers), _PROBES)
     own = centers[classes]
     noise = rng.standard_normal(own.shape, dtype=np.float32)
@@ -385,9 +367,10 @@ def _cumulative_power_law(n: int, exponent: float, shift: float) -> Any:
     return cdf / cdf[-1]
 
 
-def _draw(rng: Any, cdf: Any, n: int) -> Any:
-    """Draw `n` ranks. The last entry of `cdf` is 1 and the uniform numbers are below it."""
-    return np.searchsorted(cdf, rng.random_sample(n), side="right")
+def _draw(rng: Any, law: tuple[np.ndarray, np.ndarray], n: int) -> Any:
+    """Draw `n` of the ids of a law, by their cumulative probabilities."""
+    ids, cdf = law
+    return ids[np.searchsorted(cdf, rng.random_sample(n), side="right")]
 
 
 def _pick(rng: Any, sizes: Any) -> Any:

@@ -2,16 +2,15 @@
 
 import lzma
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.utils import Bunch
 
-from sklearn_xc.datasets.text import load_text_dataset
-
 _DATA = Path(__file__).parent / "data"
-_TEXT = ["title", "artist", "medium", "classification", "date", "group"]
 
 
 def load_tate_subjects(
@@ -74,19 +73,19 @@ def load_tate_subjects(
         raise ValueError(
             f"load_tate_subjects: subset must be 'train', 'test' or 'all'. Got {subset!r}."
         )
-    with lzma.open(_DATA / "tate_subjects.labels.tsv.xz", "rt", encoding="utf-8") as lines:
-        ids, paths = zip(*(line.rstrip("\n").split("\t") for line in lines), strict=True)
-    ids, paths = ids[1:], paths[1:]  # the header
-    works = load_text_dataset(
-        _DATA / "tate_subjects.works.tsv.xz",
-        format="tsv",
-        text_columns=["subset", "acno", *_TEXT],
-        n_labels=len(paths),
+    data, accession, labels = [], [], []
+    for own, number, *texts, subjects in _read("works"):
+        if subset in (own, "all"):
+            data.append(" ".join(filter(None, texts)))
+            accession.append(number)
+            labels.append(np.array(subjects.split(" "), np.int32))
+    ids, paths = zip(*_read("labels"), strict=True)
+    indices = np.concatenate(labels)
+    indptr = np.cumsum([0, *map(len, labels)], dtype=np.int32)
+    target = csr_array(
+        (np.ones(len(indices), np.int8), indices, indptr), shape=(len(data), len(paths))
     )
-    rows = [work.split(" ", 2) for work in works.data]
-    keep = np.flatnonzero([subset in (row[0], "all") for row in rows])
-    data = [rows[i][2] for i in keep]
-    target = works.target[keep]
+    target.sort_indices()
     if return_X_y:
         return data, target
     times = Counter(paths)
@@ -99,6 +98,15 @@ def load_tate_subjects(
         ],
         label_names=[path.rsplit(" > ", 1)[1] for path in paths],
         label_paths=list(paths),
-        accession=[rows[i][1] for i in keep],
+        accession=accession,
         DESCR=(_DATA / "tate_subjects.DESCR.rst").read_text(encoding="utf-8"),
     )
+
+
+def _read(name: str) -> Iterator[list[str]]:
+    """Yield the fields of each line but the first, the column names."""
+    path = _DATA / f"tate_subjects.{name}.tsv.xz"
+    with lzma.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+        next(lines)
+        for line in lines:
+            yield line.removesuffix("\n").split("\t")

@@ -1,5 +1,6 @@
 """Quality of the best labels by how often a label occurs in training."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,6 +149,7 @@ class _ByFrequency:
         return {}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LabelFrequencyDisplay(_ByFrequency):
     """Precision and recall of the k best labels in groups of labels of similar frequency.
 
@@ -192,18 +194,12 @@ class LabelFrequencyDisplay(_ByFrequency):
     (array([0.33333333, 0.66666667]), array([0.5, 1. ]))
     """
 
-    def __init__(
-        self,
-        *,
-        lower: np.ndarray,
-        upper: np.ndarray,
-        n_labels: np.ndarray,
-        precision: np.ndarray,
-        recall: np.ndarray,
-        k: int,
-    ) -> None:
-        self.lower, self.upper, self.n_labels = lower, upper, n_labels
-        self.precision, self.recall, self.k = precision, recall, k
+    lower: np.ndarray
+    upper: np.ndarray
+    n_labels: np.ndarray
+    precision: np.ndarray
+    recall: np.ndarray
+    k: int
 
     @classmethod
     def from_predictions(
@@ -295,6 +291,7 @@ class LabelFrequencyDisplay(_ByFrequency):
         return self
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MetricByFrequencyDisplay(_ByFrequency):
     r"""One metric of the k best labels, over the training frequency of labels.
 
@@ -349,20 +346,14 @@ class MetricByFrequencyDisplay(_ByFrequency):
     array([0.5, 1. ])
     """
 
-    def __init__(
-        self,
-        *,
-        frequency: np.ndarray,
-        lower: np.ndarray,
-        upper: np.ndarray,
-        n_labels: np.ndarray,
-        values: np.ndarray,
-        metric: str,
-        k: int,
-        name: str | None = None,
-    ) -> None:
-        self.frequency, self.lower, self.upper, self.n_labels = frequency, lower, upper, n_labels
-        self.values, self.metric, self.k, self.name = values, metric, k, name
+    frequency: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    n_labels: np.ndarray
+    values: np.ndarray
+    metric: str
+    k: int
+    name: str | None = None
 
     @classmethod
     def _defaults(cls, classifier: Any, options: dict[str, Any]) -> dict[str, Any]:

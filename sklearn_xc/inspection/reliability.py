@@ -1,5 +1,6 @@
 """Reliability of probabilities: observed shares of true labels against predicted ones."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ _WHO = "ReliabilityDisplay"
 _REFERENCE = "perfectly calibrated"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ReliabilityDisplay:
     r"""Observed share of true labels against their predicted probability.
 
@@ -75,18 +77,12 @@ class ReliabilityDisplay:
     0.2
     """
 
-    def __init__(
-        self,
-        *,
-        mean_probability: np.ndarray,
-        observed_share: np.ndarray,
-        n_pairs: np.ndarray,
-        ece: float,
-        k: int,
-        name: str | None = None,
-    ) -> None:
-        self.mean_probability, self.observed_share = mean_probability, observed_share
-        self.n_pairs, self.ece, self.k, self.name = n_pairs, ece, k, name
+    mean_probability: np.ndarray
+    observed_share: np.ndarray
+    n_pairs: np.ndarray
+    ece: float
+    k: int
+    name: str | None = None
 
     @classmethod
     def from_estimator(
