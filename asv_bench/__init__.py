@@ -26,5 +26,6 @@ EXPERIMENTS = {
     "word_similarity": "skip_gram.similarity",
     "decisions": "library.decisions",
     "hierarchy": "library.hierarchy",
+    "search": "library.search",
     "annif": "library.annif_backends",
 }
