@@ -127,28 +127,6 @@ def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -
     return replace(targets, classes=names_of_columns(n_labels, label_names, columns, classes, name))
 
 
-def check_further_targets(estimator: Any, y: Any, n_samples: int) -> Targets:
-    """Check the y of a later call of a fitted estimator as ``check_targets`` does.
-
-    Raises
-    ------
-    ValueError
-        Also for another kind of y, other label columns, or other classes than in the first call.
-    """
-    name, known = type(estimator).__name__, estimator.classes_
-    one_d = estimator._targets_kind == "classes"
-    refuse_other_columns(y, known, name)
-    targets = _read_targets(y, n_samples, known if one_d else None, name)
-    if (targets.kind == "classes") != one_d:
-        before, now = ("1-D", "an indicator") if one_d else ("an indicator", "1-D")
-        raise ValueError(f"{name}: y was {before} in the first call, now it is {now}.")
-    if len(targets.classes) != len(known):
-        raise ValueError(
-            f"{name}: y has {len(targets.classes)} label columns, before it had {len(known)}."
-        )
-    return replace(targets, classes=known)
-
-
 def _read_targets(y: Any, n_samples: int, classes: Any, name: str) -> Targets:
     """Return y as binary problems; the labels of an indicator are numbers."""
     if y is None:

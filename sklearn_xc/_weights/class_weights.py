@@ -96,7 +96,7 @@ class ClassWeights:
                 scores[:, self.unseen] = lower.astype(scores.dtype)
             topk_scores(scores, kept, labels[begin:end], best[begin:end])
 
-        self._map_scores(task, X, n_jobs)
+        self.map_scores(task, X, n_jobs)
         return labels, best
 
     def scores(
@@ -133,7 +133,7 @@ class ClassWeights:
         def task(first: int, last: int, scores: np.ndarray) -> None:
             out[first:last] = scores
 
-        self._map_scores(task, X, n_jobs)
+        self.map_scores(task, X, n_jobs)
         return out
 
     def scorer_of(
@@ -243,7 +243,7 @@ class ClassWeights:
             scores[:, self.unseen] = -np.inf
             log_normalisers(scores, out[first:last])
 
-        self._map_scores(task, X, n_jobs)
+        self.map_scores(task, X, n_jobs)
         return out
 
     def log_losses(
@@ -269,42 +269,6 @@ class ClassWeights:
 
         self._map_pairs(task, X, rows, n_jobs)
         return out
-
-    def ranks_and_losses(
-        self, X: CsrRows, rows: np.ndarray, classes: np.ndarray, n_jobs: int | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return how well the best class of a pair's instance is placed, and the pair's log-loss.
-
-        Parameters
-        ----------
-        X : CsrRows of shape (n, n_features)
-            Instances; those that no pair names are not scored.
-        rows, classes : ndarray of int of shape (n_pairs,)
-            The pairs, all of each instance.
-        n_jobs : int or None
-            Threads.
-
-        Returns
-        -------
-        above : ndarray of int64 of shape (n_pairs,)
-            Other classes that score as much as the best one of the instance, or more.
-        log_losses : ndarray of float64 of shape (n_pairs,)
-            ``-log p(class | row)``, from the exact normaliser.
-        """
-        above, losses = np.empty(len(rows), np.int64), np.empty(len(rows))
-
-        def task(pairs: np.ndarray, at: np.ndarray, scores: np.ndarray) -> None:
-            normalisers = np.empty(len(scores))
-            log_normalisers(scores, normalisers)
-            own = scores[at, classes[pairs]]
-            losses[pairs] = normalisers[at] - own
-            best = np.full(len(scores), -np.inf, scores.dtype)
-            np.maximum.at(best, at, own)
-            scores[at, classes[pairs]] = -np.inf
-            above[pairs] = (scores >= best[:, None]).sum(axis=1)[at]
-
-        self._map_pairs(task, X, rows, n_jobs)
-        return above, losses
 
     def hardest(
         self, X: CsrRows, rows: np.ndarray, classes: np.ndarray, n_hard: int, n_jobs: int | None
@@ -360,12 +324,12 @@ class ClassWeights:
             pairs = order[bounds[first] : bounds[last]]
             task(pairs, place[pairs] - first, scores)
 
-        self._map_scores(of_rows, X if len(named) == X.shape[0] else X.take(named), n_jobs)
+        self.map_scores(of_rows, X if len(named) == X.shape[0] else X.take(named), n_jobs)
 
-    def _map_scores(
+    def map_scores(
         self, task: Callable[[int, int, np.ndarray], Any], X: CsrRows, n_jobs: int | None
     ) -> None:
-        """Run `task` on ranges of rows and their scores, in threads."""
+        """Run ``task(first, last, scores)`` on ranges of rows and their scores, in threads."""
         dtype = self.coef.dtype
         with np.errstate(over="ignore"):  # their scores tell
             values = X.data.astype(dtype, copy=False)

@@ -16,15 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from sklearn_xc._input.blank_rows import is_blank
 from sklearn_xc._input.data import CsrRows
 from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc._weights.kernels.class_scores import log_normalisers, topk_scores
-from sklearn_xc.softmax.pairs import Pairs
 from sklearn_xc.softmax.start import best_multiple
 
-#: Scores of held-out instances that are fitted to, about, and the least number of instances.
-_SCORES, _FEWEST = 2**21, 256
 #: Range of temperatures, and weight of pairs at which half of the way to one is gone.
 _HOTTEST, _PRIOR = 4.0, 100.0
 #: What a squared unit of distance from the identity adds to the log-loss of the map.
@@ -101,46 +97,8 @@ def topk_log_proba(
         calibration.log_proba(scores, weights)
         found[begin:end] = np.take_along_axis(scores, labels[begin:end], axis=1)
 
-    weights._map_scores(task, X, n_jobs)
+    weights.map_scores(task, X, n_jobs)
     return labels, found
-
-
-class HeldOutScores:
-    """Held-out instances whose scores a calibration is fitted to.
-
-    Parameters
-    ----------
-    X : CsrRows of shape (n, n_features)
-        All instances.
-    kept, held_out : Pairs
-        Those that models are trained on, and those of other instances. Of an instance whose classes
-        no model was trained on, only the probability of the best class is fitted: it is wrong.
-    n_classes : int
-        K.
-    n_jobs : int or None
-        Threads.
-    """
-
-    def __init__(
-        self, X: CsrRows, kept: Pairs, held_out: Pairs, n_classes: int, n_jobs: int | None
-    ) -> None:
-        rows = held_out.rows[np.sort(np.unique(held_out.rows, return_index=True)[1])]
-        rows = rows[~is_blank(X)[rows]][: max(_FEWEST, _SCORES // n_classes)]
-        self._rows, self._n_jobs = np.sort(rows), n_jobs
-        self._X = X.take(self._rows)
-        self._pairs = held_out.take(np.flatnonzero(np.isin(held_out.rows, rows)))
-        self._seen = np.unique(kept.classes)
-
-    def of(self, weights: ClassWeights) -> np.ndarray:
-        """Return the scores of the classes that models were trained on."""
-        return weights.scores(self._X, self._n_jobs)[:, self._seen]
-
-    def fit(self, scores: np.ndarray) -> Calibration:
-        """Return the calibration fitted to these scores."""
-        at = np.searchsorted(self._rows, self._pairs.rows)
-        column = np.searchsorted(self._seen, self._pairs.classes)
-        is_seen = np.isin(self._pairs.classes, self._seen)
-        return fit_calibration(scores, at, np.where(is_seen, column, -1), self._pairs.weight)
 
 
 def fit_calibration(
@@ -162,12 +120,13 @@ def fit_calibration(
     """
     if scores.shape[1] < 3:
         return Calibration()
-    n, n_classes = scores.shape
+    n_classes = scores.shape[1]
     best = scores.argmax(axis=1)
     is_best = classes == best[at]
     others = np.flatnonzero((classes >= 0) & ~is_best)
-    left = scores[np.arange(n_classes) != best[:, None]].reshape(n, n_classes - 1)
-    pairs = at[others], classes[others] - (classes > best[at])[others], weight[others]
+    rows, row = np.unique(at[others], return_inverse=True)
+    left = scores[rows][np.arange(n_classes) != best[rows, None]].reshape(-1, n_classes - 1)
+    pairs = row, classes[others] - (classes > best[at])[others], weight[others]
     factor = best_multiple(left, *pairs, np.zeros(n_classes - 1))[0] if len(others) else 1.0
     observed = float(np.sum(weight[others]))
     factor = min(max(factor, 1.0 / _HOTTEST), _HOTTEST) ** (observed / (observed + _PRIOR))

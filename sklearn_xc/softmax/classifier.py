@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._input.blank_rows import LabelFrequencies
-from sklearn_xc._input.checks import check_further_targets, check_instances, check_targets
-from sklearn_xc._input.data import CsrRows
+from sklearn_xc._input.checks import check_instances, check_targets
+from sklearn_xc._input.data import CsrRows, Targets
 from sklearn_xc._input.seeds import draw_seed
 from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
 from sklearn_xc._parallel.memory import require_bytes
@@ -24,13 +24,11 @@ from sklearn_xc._training.schedule import Schedule
 from sklearn_xc._weights.class_weights import ClassWeights, scores_bytes
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.softmax._model import SoftmaxModel
-from sklearn_xc.softmax.calibration import Calibration, HeldOutScores
 from sklearn_xc.softmax.pairs import (
     Pairs,
     are_ranked,
     check_pairs,
     exact_normalisers,
-    first_instances,
     hold_out,
     joined_frequencies,
     label_frequencies,
@@ -40,7 +38,7 @@ from sklearn_xc.softmax.pairs import (
 from sklearn_xc.softmax.problem import SoftmaxProblem
 from sklearn_xc.softmax.sgd import SgdSettings, SoftmaxState, require_finite
 from sklearn_xc.softmax.start import start_at_means
-from sklearn_xc.softmax.training import Trial, ValidationLoss, find_rate, train_epoch
+from sklearn_xc.softmax.training import HeldOut, Trial, find_rate, train_epoch
 
 #: Hard negatives of a step with ``n_hard_negatives="auto"``.
 _HARD = 5
@@ -48,8 +46,6 @@ _HARD = 5
 _REPORT = ("loss", "log_loss", "learning_rate", "seconds")
 #: Training pairs whose log-loss is reported without early stopping.
 _MONITORED = 256
-#: Held-out instances that are scored after each epoch: about so many scores, and the least number.
-_SCORES, _LEAST_VALIDATED = 2**24, 512
 #: Trainings at a tenth of the rate each, where the one before has failed.
 _ATTEMPTS = 4
 #: Bytes of a fit for each row, pair and class: hashes, orders, u, counts.
@@ -114,9 +110,8 @@ class SoftmaxClassifier(SoftmaxModel):
         Limit, in bytes or as a string such as "8GB", on the memory that a fit may take, the model
         included; also on each dense answer. None allows all memory of the machine.
     n_jobs : int, default=None
-        Number of threads for evaluation, searches for hard negatives, prediction and the steps of
-        mini-batches. Single steps are taken one after another. The model is bit-for-bit the same
-        for any number.
+        Number of threads for evaluation, searches for hard negatives and prediction. Steps are
+        taken one after another. The model is bit-for-bit the same for any number.
     random_state : int, RandomState instance or None, default=None
         Seeds the order of the instances and the sampled classes.
     verbose : int, default=0
@@ -309,8 +304,7 @@ class SoftmaxClassifier(SoftmaxModel):
         """
         is_warm = self.warm_start and hasattr(self, "coef_")
         instances = check_instances(self, X, reset=not is_warm).without_zeros()
-        check_y = check_further_targets if is_warm else check_targets
-        targets = check_y(self, y, instances.shape[0])
+        targets = self._check_targets(y, instances.shape[0], is_warm)
         weight, pairs = check_pairs(self, targets, instances.shape[0], sample_weight)
         n_classes = len(targets.classes)
         n_copies = 1 + self._is_searched
@@ -332,21 +326,29 @@ class SoftmaxClassifier(SoftmaxModel):
         fit = Fit(self, X, y, sample_weight, n_stages=n_copies)
         seed = draw_seed(self.random_state)
         start = partial(self._start, instances, n_classes, seed, is_warm)
-        kept, loss, held = merged, None, None
+        kept, held_out = merged, None
         if self._is_searched:
             by_rank = are_ranked(pairs, n_classes)
-            kept, held_out = hold_out(self, merged, n_classes, seed, by_rank)
-            learnable = held_out.take(np.flatnonzero(np.isin(held_out.classes, kept.classes)))
-            validated = first_instances(learnable, max(_LEAST_VALIDATED, _SCORES // n_classes))
-            loss = ValidationLoss(instances, validated, by_rank, self.n_jobs)
-            if held_out is not kept:
-                held = HeldOutScores(instances, kept, held_out, n_classes, self.n_jobs)
-        state, report, is_last_rate = self._train(start, merged, kept, loss, held, fit, keep)
+            kept, others = hold_out(self, merged, seed, by_rank)
+            held_out = HeldOut(instances, kept, others, n_classes, by_rank, self.n_jobs)
+        state, report, is_last_rate = self._train(start, merged, kept, held_out, fit, keep)
         keep(self, state, report)
         fit.end()
         self._warn_of_convergence(is_last_rate)
         self._warn_of_unseen()
         return self
+
+    def _check_targets(self, y: Any, n: int, is_warm: bool) -> Targets:
+        """Return the checked y; a warm start needs the classes of the last fit."""
+        targets = check_targets(self, y, n, self.classes_ if is_warm else None)
+        if is_warm and (targets.kind == "classes") != (self._targets_kind == "classes"):
+            before, now = "1-D", "an indicator"
+            if targets.kind == "classes":
+                before, now = now, before
+            raise ValueError(
+                f"{type(self).__name__}: y was {before} in the first call, now it is {now}."
+            )
+        return targets
 
     @property
     def _is_searched(self) -> bool:
@@ -358,8 +360,7 @@ class SoftmaxClassifier(SoftmaxModel):
         start: Callable[..., tuple[SoftmaxProblem, SoftmaxState, SgdSettings]],
         pairs: Pairs,
         kept: Pairs,
-        loss: ValidationLoss | None,
-        held: HeldOutScores | None,
+        held_out: HeldOut | None,
         fit: Fit,
         keep: Callable[..., None],
     ) -> tuple[SoftmaxState, list[tuple[float, ...]], bool]:
@@ -378,28 +379,24 @@ class SoftmaxClassifier(SoftmaxModel):
         is_last_rate : bool
             Whether the rate is the last that the search tried.
         """
-        n_epochs, is_last_rate = self.max_iter, False
-        is_auto = self.learning_rate == "auto"
+        is_auto, is_last_rate = self.learning_rate == "auto", False
         rate = 0.0 if is_auto else float(self.learning_rate)
         for attempt in range(_ATTEMPTS):
-            found = None
-            if loss is not None:
-                found, is_last_rate = self._find_rate(start(kept), loss, held, rate or None, fit)
-                rate = found.rate
-                n_epochs = found.n_epochs if self._stops_early else self.max_iter
+            found, n_epochs, log_losses = Trial(rate), self.max_iter, None
+            if held_out is not None:
+                found, is_last_rate = self._find_rate(start(kept), held_out, rate or None, fit)
+            if self._stops_early:
+                n_epochs, log_losses = found.n_epochs, found.log_losses
+            rate = self.learning_rate_ = found.rate
+            self.temperature_ = found.calibration.temperature
+            self.best_map_ = np.array(found.calibration.best_map)
             problem, state, settings = start(pairs)
-            self.learning_rate_ = rate
-            calibration = Calibration() if found is None else found.calibration
-            self.temperature_ = calibration.temperature
-            self.best_map_ = np.array(calibration.best_map)
-            known = found.log_losses if found is not None and self._stops_early else None
-            report = self._run_epochs(problem, state, settings, n_epochs, known, fit, keep)
+            report = self._run_epochs(problem, state, settings, n_epochs, log_losses, fit, keep)
             was_stopped = 0 < len(report) < n_epochs
-            if found is None or loss is None or was_stopped or attempt == _ATTEMPTS - 1:
+            if held_out is None or not is_auto or not self._stops_early:
                 break
-            if not (is_auto and self._stops_early):
-                break
-            if report and loss(state.weights)[0] <= found.loss + self.tol:
+            is_good = report and held_out(state.weights)[0] <= found.loss + self.tol
+            if is_good or was_stopped or attempt == _ATTEMPTS - 1:
                 break
             rate *= 0.1
             fit.expect(2)
@@ -436,8 +433,7 @@ class SoftmaxClassifier(SoftmaxModel):
     def _find_rate(
         self,
         start: tuple[SoftmaxProblem, SoftmaxState, SgdSettings],
-        loss: ValidationLoss,
-        held: HeldOutScores | None,
+        held_out: HeldOut,
         rate: float | None,
         fit: Fit,
     ) -> tuple[Trial, bool]:
@@ -448,11 +444,11 @@ class SoftmaxClassifier(SoftmaxModel):
             ended = (
                 f"{trial.loss:.4g} after {trial.n_epochs} epochs" if trial.losses else "diverged"
             )
-            text = f"learning rate {trial.rate:g}: held-out {loss.name} {ended}"
+            text = f"learning rate {trial.rate:g}: held-out {held_out.name} {ended}"
             progress.end(progress.begin(), text)
 
         trial, is_last_rate = find_rate(
-            *start, self.decay, self.max_iter, self.tol, loss, held, self.n_jobs, show, rate
+            *start, self.decay, self.max_iter, self.tol, held_out, self.n_jobs, show, rate
         )
         progress.close()
         if not trial.losses:
@@ -478,8 +474,7 @@ class SoftmaxClassifier(SoftmaxModel):
         schedule, report = Schedule(self.learning_rate_, self.decay), list[tuple[float, ...]]()
         drawn = np.random.default_rng((settings.seed, 2**32 + 1)).permutation(problem.n_pairs)
         part = problem.take(np.sort(drawn[:_MONITORED]))
-        monitored = Pairs(part.rows, part.classes, part.weight)
-        loss_of = ValidationLoss(problem.instances, monitored, False, self.n_jobs)
+        named = problem.instances, part.rows, part.classes
 
         def model() -> dict[str, Any]:
             """Return the attributes of a model whose training ends here."""
@@ -495,7 +490,11 @@ class SoftmaxClassifier(SoftmaxModel):
                 objective, rate, seconds = train_epoch(
                     problem, state, settings, schedule, epoch, self.n_jobs
                 )
-                loss = loss_of(state.weights)[1] if log_losses is None else log_losses[epoch]
+                if log_losses is None:
+                    losses = state.weights.log_losses(*named, self.n_jobs)
+                    loss = float(np.average(losses, weights=part.weight))
+                else:
+                    loss = log_losses[epoch]
                 report.append((objective, loss, rate, seconds))
                 if progress.end(task, f"log-loss {loss:.4g}", model):
                     break

@@ -105,9 +105,7 @@ def are_ranked(pairs: Pairs, n_classes: int) -> bool:
     return n_classes <= _MOST_RANKED and len(np.unique(pairs.rows)) < len(pairs.rows)
 
 
-def hold_out(
-    estimator: Any, pairs: Pairs, n_classes: int, seed: int, by_rank: bool
-) -> tuple[Pairs, Pairs]:
+def hold_out(estimator: Any, pairs: Pairs, seed: int, by_rank: bool) -> tuple[Pairs, Pairs]:
     """Return the pairs of trials, and those of other instances to judge them by.
 
     Both are all pairs if no held-out pair has a class that trials can learn.
@@ -118,8 +116,8 @@ def hold_out(
         With the parameters ``early_stopping`` and ``validation_fraction``.
     pairs : Pairs
         Merged: sorted by content.
-    n_classes, seed : int
-        K, and seed of the choice of instances.
+    seed : int
+        Of the choice of instances.
     by_rank : bool
         Whether ranks decide, which takes more instances.
     """

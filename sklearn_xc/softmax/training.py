@@ -14,12 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_xc._input.blank_rows import is_blank
 from sklearn_xc._input.data import CsrRows
 from sklearn_xc._training.rate_search import climb_rates
 from sklearn_xc._training.schedule import Schedule
 from sklearn_xc._weights.class_weights import ClassWeights
-from sklearn_xc.softmax.calibration import Calibration, HeldOutScores
-from sklearn_xc.softmax.pairs import Pairs
+from sklearn_xc._weights.kernels.class_scores import log_normalisers
+from sklearn_xc.softmax.calibration import Calibration, fit_calibration
+from sklearn_xc.softmax.pairs import Pairs, first_instances
 from sklearn_xc.softmax.problem import SoftmaxProblem
 from sklearn_xc.softmax.sgd import (
     SgdSettings,
@@ -39,6 +41,10 @@ REACH = 4
 _GAIN = 0.01
 #: Epochs without a better loss that end a trial.
 _PATIENCE = 3
+#: Held-out instances that are scored after each epoch: about so many scores, and the least number;
+#: and those that probabilities are calibrated on.
+_VALIDATION_SCORES, _LEAST_VALIDATED = 2**24, 512
+_CALIBRATION_SCORES, _LEAST_CALIBRATED = 2**19, 128
 #: Share of the log-loss in the criterion by rank: it decides where ranks are all perfect or equal.
 _LOG_LOSS_SHARE = 0.01
 
@@ -70,30 +76,52 @@ def _is_search_due(epoch: int, state: SoftmaxState) -> bool:
     return epoch & (epoch - 1) == 0
 
 
-class ValidationLoss:
-    """Loss of held-out pairs: their log-loss, or the ranks of their classes.
+class HeldOut:
+    """Instances held out of trials: the loss that decides, and scores to calibrate on.
 
     Parameters
     ----------
     X : CsrRows of shape (n, n_features)
-        Instances.
-    pairs : Pairs
-        All pairs of those held out.
+        All instances.
+    kept, pairs : Pairs
+        Those that trials are trained on, and those held out; equal if nothing is held out, and
+        then there is no calibration.
+    n_classes : int
+        K.
     by_rank : bool
         With several labels per instance, the log-loss measures how well the shares of its labels
         are known, at the expense of the best label; ranks measure the order directly.
     n_jobs : int or None
         Threads.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_calibrated, n_classes)
+        Of the last call.
     """
 
-    def __init__(self, X: CsrRows, pairs: Pairs, by_rank: bool, n_jobs: int | None) -> None:
-        self._pairs, self._by_rank = pairs, by_rank
+    def __init__(
+        self,
+        X: CsrRows,
+        kept: Pairs,
+        pairs: Pairs,
+        n_classes: int,
+        by_rank: bool,
+        n_jobs: int | None,
+    ) -> None:
+        self._by_rank, self._n_jobs = by_rank, n_jobs
         self.name = "1 - reciprocal rank" if by_rank else "log-loss"
-        self._arguments = X, pairs.rows, pairs.classes, n_jobs
-        # The first pair of each instance stands for it.
-        rows, self._first, at = np.unique(pairs.rows, return_index=True, return_inverse=True)
-        self._weight = np.zeros(len(rows))
-        np.maximum.at(self._weight, at, pairs.weight)
+        self._seen = np.unique(kept.classes)
+        learnable = pairs.take(np.flatnonzero(np.isin(pairs.classes, self._seen)))
+        n_validated = max(_LEAST_VALIDATED, _VALIDATION_SCORES // n_classes)
+        self._validated = _by_row(first_instances(learnable, n_validated))
+        n_calibrated = max(_LEAST_CALIBRATED, _CALIBRATION_SCORES // n_classes)
+        with_features = pairs.take(np.flatnonzero(~is_blank(X)[pairs.rows]))
+        self._calibrated = first_instances(with_features, n_calibrated if kept is not pairs else 0)
+        self._rows = np.union1d(self._validated.rows, self._calibrated.rows)
+        self._is_calibrated = np.isin(self._rows, self._calibrated.rows)
+        self._X = X.take(self._rows)
+        self.scores = np.empty((int(self._is_calibrated.sum()), n_classes), X.dtype)
 
     def __call__(self, weights: ClassWeights) -> tuple[float, float]:
         """Return the criterion (lower is better) and the mean log-loss of the pairs.
@@ -101,14 +129,61 @@ class ValidationLoss:
         By rank, the criterion is one minus the mean reciprocal rank of the best of an instance's
         classes among all that are not its own, plus a hundredth of the log-loss.
         """
+        pairs, rows = self._validated, self._rows
+        losses, reciprocal = np.empty(len(pairs.rows)), np.empty(len(pairs.rows))
+
+        def task(first: int, last: int, scores: np.ndarray) -> None:
+            chosen = np.flatnonzero(self._is_calibrated[first:last])
+            at = int(self._is_calibrated[:first].sum())
+            self.scores[at : at + len(chosen)] = scores[chosen]
+            own = slice(*np.searchsorted(pairs.rows, (rows[first], rows[last - 1] + 1)))
+            named, at = np.unique(pairs.rows[own], return_inverse=True)
+            if len(named) < len(scores):
+                scores = scores[np.searchsorted(rows[first:last], named)]
+            losses[own], above = _losses_and_ranks(scores, at, pairs.classes[own], self._by_rank)
+            reciprocal[own] = 1.0 / (1.0 + above[at])
+
+        weights.map_scores(task, self._X, self._n_jobs)
+        log_loss = float(np.average(losses, weights=pairs.weight))
         if not self._by_rank:
-            losses = weights.log_losses(*self._arguments)
-            log_loss = float(np.average(losses, weights=self._pairs.weight))
             return log_loss, log_loss
-        above, losses = weights.ranks_and_losses(*self._arguments)
-        found = np.average(1.0 / (1.0 + above[self._first]), weights=self._weight)
-        log_loss = float(np.average(losses, weights=self._pairs.weight))
-        return float(1.0 - found) + _LOG_LOSS_SHARE * log_loss, log_loss
+        first = np.unique(pairs.rows, return_index=True)[1]
+        weight = np.maximum.reduceat(pairs.weight, first)
+        mean = float(np.average(reciprocal[first], weights=weight))
+        return 1.0 - mean + _LOG_LOSS_SHARE * log_loss, log_loss
+
+    def calibrate(self, scores: np.ndarray | None) -> Calibration:
+        """Return the calibration fitted to `scores` of a call."""
+        if scores is None or not len(scores):
+            return Calibration()
+        pairs, rows = self._calibrated, self._rows[self._is_calibrated]
+        column = np.searchsorted(self._seen, pairs.classes)
+        column[~np.isin(pairs.classes, self._seen)] = -1
+        scores = scores[:, self._seen]
+        return fit_calibration(scores, np.searchsorted(rows, pairs.rows), column, pairs.weight)
+
+
+def _by_row(pairs: Pairs) -> Pairs:
+    """Return pairs sorted by row."""
+    return pairs.take(np.argsort(pairs.rows, kind="stable"))
+
+
+def _losses_and_ranks(
+    scores: np.ndarray, at: np.ndarray, classes: np.ndarray, by_rank: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the log-loss of pairs, and the rank of the best class of each row of scores, from 0.
+
+    Classes of the same row do not count; the ranks are 0 if not `by_rank`.
+    """
+    normalisers, own = np.empty(len(scores)), scores[at, classes]
+    log_normalisers(scores, normalisers)
+    losses = normalisers[at] - own
+    if not by_rank:
+        return losses, np.zeros(len(scores), np.int64)
+    best = np.full(len(scores), -np.inf, scores.dtype)
+    np.maximum.at(best, at, own)
+    scores[at, classes] = -np.inf
+    return losses, (scores >= best[:, None]).sum(axis=1)
 
 
 class Trial(NamedTuple):
@@ -120,13 +195,17 @@ class Trial(NamedTuple):
         In units of 1 / (total weight).
     losses, log_losses : tuple of float
         Criterion and log-loss of the held-out pairs after each epoch; () if it diverged.
+    scores : ndarray or None
+        Of the held-out instances at the epoch with the lowest loss, if no earlier trial had a lower
+        one.
     calibration : Calibration
-        Of the epoch with the lowest loss, if no earlier trial had a lower one.
+        Fitted to these, for the best of all trials.
     """
 
     rate: float
     losses: tuple[float, ...] = ()
     log_losses: tuple[float, ...] = ()
+    scores: np.ndarray | None = None
     calibration: Calibration = Calibration()
 
     @property
@@ -156,8 +235,7 @@ def find_rate(
     decay: float | str,
     max_iter: int,
     tol: float,
-    loss: ValidationLoss,
-    held_out: HeldOutScores | None,
+    held_out: HeldOut,
     n_jobs: int | None,
     show: Callable[[Trial], None],
     rate: float | None = None,
@@ -170,10 +248,8 @@ def find_rate(
         Of each trial; `start` is copied, except that hard negatives may be set.
     decay, max_iter, tol
         Parameters of the estimator.
-    loss : ValidationLoss
-        Of held-out pairs.
-    held_out : HeldOutScores or None
-        Instances that probabilities are calibrated on, if any.
+    held_out : HeldOut
+        Decides.
     n_jobs : int or None
         Threads.
     show : callable
@@ -188,30 +264,31 @@ def find_rate(
         """Train until the loss no longer falls, or cannot fall below `target`."""
         state, schedule = start.copy(), Schedule(rate, decay)
         losses: list[tuple[float, float]] = []
-        scores, calibration = None, Calibration()
+        scores = None
         try:
             for epoch in range(max_iter):
                 train_epoch(problem, state, settings, schedule, epoch, n_jobs)
-                losses.append(loss(state.weights))
+                losses.append(held_out(state.weights))
                 criteria = [criterion for criterion, _ in losses]
-                if held_out is not None and criteria[-1] <= min(target, *criteria):
-                    scores = held_out.of(state.weights)
+                if criteria[-1] <= min(target, *criteria):
+                    scores = held_out.scores.copy()
                 if _has_stalled(criteria, tol):
                     break
                 if _is_out_of_reach(target, criteria, schedule, max_iter):
                     break
             state.fold()
             require_finite(state.V, np.array(losses))
-            if held_out is not None and scores is not None:
-                calibration = held_out.fit(scores)
-            trial = Trial(rate, *zip(*losses, strict=True), calibration)
+            trial = Trial(rate, *zip(*losses, strict=True), scores)
         except FloatingPointError:
             trial = Trial(rate)
         show(trial)
         return trial
 
+    def calibrated(trial: Trial) -> Trial:
+        return trial._replace(scores=None, calibration=held_out.calibrate(trial.scores))
+
     if rate is not None:
-        return run(rate, np.inf), False
+        return calibrated(run(rate, np.inf)), False
     first = first_rate(problem, settings)
     trials: dict[float, Trial] = {}
 
@@ -232,7 +309,7 @@ def find_rate(
         side = min(sides, key=lambda side: trials[best + side].loss)
         run_power(best + 0.5 * side)
         best = min(trials, key=lambda power: (trials[power].loss, power))
-    return trials[best], abs(last) == REACH
+    return calibrated(trials[best]), abs(last) == REACH
 
 
 def _power_of_ten(power: float) -> float:

@@ -12,10 +12,11 @@ from sklearn_xc._training.schedule import Schedule
 from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.softmax import classifier, implicit, pairs, training
+from sklearn_xc.softmax.calibration import Calibration
 from sklearn_xc.softmax.kernels.rules import RULES
 from sklearn_xc.softmax.pairs import Pairs, first_instances, hold_out, merge_equal
 from sklearn_xc.softmax.sgd import SgdSettings, SoftmaxState
-from sklearn_xc.softmax.training import REACH, Trial, ValidationLoss, find_rate, train_epoch
+from sklearn_xc.softmax.training import REACH, HeldOut, Trial, find_rate, train_epoch
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*(is too high|was still falling|the last rate):sklearn.exceptions.ConvergenceWarning"
@@ -139,6 +140,16 @@ class TestSearch:
                     raise FloatingPointError
 
             monkeypatch.setattr(training, "train_epoch", no_epoch)
+
+            class Losses:
+                scores = np.empty((0, 11))
+
+                def __call__(self, weights):
+                    return (loss_of(tried[-1]),) * 2
+
+                def calibrate(self, scores):
+                    return Calibration()
+
             trial, at_edge = find_rate(
                 problem,
                 zero_state(problem),
@@ -146,8 +157,7 @@ class TestSearch:
                 0.9,
                 1,
                 1e-3,
-                lambda weights: (loss_of(tried[-1]),) * 2,
-                None,
+                Losses(),
                 1,
                 lambda trial: None,
             )
@@ -265,7 +275,7 @@ class TestHoldOut:
         instances = instances_of(sp.vstack([X, X]).tocsr())
         rows, classes = (c.astype(np.int32) for c in sp.vstack([Y, Y]).tocoo().coords)
         merged = merge_equal(instances, Pairs(rows, classes, np.ones(len(rows))))
-        kept, held = hold_out(ImplicitSoftmaxSGD(), merged, 15, 0, False)
+        kept, held = hold_out(ImplicitSoftmaxSGD(), merged, 0, False)
         assert (merged.weight == 2).all()
         assert not set(kept.rows % 200) & set(held.rows % 200)
 
@@ -276,7 +286,6 @@ class TestHoldOut:
             kept, held = hold_out(
                 ImplicitSoftmaxSGD(validation_fraction=0.3),
                 Pairs(rows, classes, np.ones(20)),
-                4,
                 seed,
                 False,
             )
@@ -287,13 +296,13 @@ class TestHoldOut:
     def test_all_where_nothing_would_be_left(self, n):
         """One instance, or each of a label of its own."""
         all_pairs = Pairs(*np.tile(np.arange(n, dtype=np.int32), (2, 1)), np.ones(n))
-        kept, held = hold_out(ImplicitSoftmaxSGD(), all_pairs, 5, 0, False)
+        kept, held = hold_out(ImplicitSoftmaxSGD(), all_pairs, 0, False)
         assert kept.rows.tolist() == held.rows.tolist() == list(range(n))
 
     @pytest.mark.parametrize(("n", "n_held"), [(30, 10), (300, 100), (1000, 256), (9000, 900)])
     def test_ranks_take_more_instances(self, n, n_held):
         all_pairs = Pairs(np.arange(n, dtype=np.int32), np.zeros(n, np.int32), np.ones(n))
-        _, held = hold_out(ImplicitSoftmaxSGD(), all_pairs, 1, 0, True)
+        _, held = hold_out(ImplicitSoftmaxSGD(), all_pairs, 0, True)
         assert len(held.rows) == n_held
 
     def test_first_instances(self):
@@ -332,8 +341,10 @@ def test_the_validation_loss(by_rank):
     scores = X @ W.T + b
     log_proba = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
     expected = -np.average(log_proba[rows, classes], weights=weight[rows])
-    loss = ValidationLoss(instances_of(X), Pairs(rows, classes, weight[rows]), by_rank, 1)
+    pairs = Pairs(rows, classes, weight[rows])
+    loss = HeldOut(instances_of(X), pairs.take(np.arange(len(rows))), pairs, 9, by_rank, 1)
     criterion, log_loss = loss(ClassWeights(W, None, b))
+    np.testing.assert_allclose(loss.scores, scores)
     assert log_loss == pytest.approx(expected)
     if not by_rank:
         assert criterion == log_loss
