@@ -585,24 +585,14 @@ class DecompMIPSClassifier(HiddenLayerModel):
         self.threshold_ = self._threshold_for(trainer.training, trainer.config.seed)
 
     def _is_finite_on(self, training: TrainingSet) -> bool:
-        """Return whether weights and scores of the training instances are finite."""
-        weights = [w for w in (self.coef_, self.feature_embedding_) if w is not None]
-        arrays = [*weights, training.instances.arrays[-1]]
-        sizes = [float(np.abs([a.min(initial=0), a.max(initial=0)]).max()) for a in arrays]
-        if not np.isfinite(sizes).all():
-            return False
-        # If no sum can overflow, scores need not be computed.
-        largest = training.instances.shape[1] * self.coef_.shape[1] * math.prod(sizes)
-        if largest + np.abs(self.intercept_).max() < np.finfo(self.coef_.dtype).max:
-            return True
-        try:
-            return all(
-                np.isfinite(self.coef_ @ v + self.intercept_).all()
-                for _, V in self._pieces(training.instances.take(training.rows))
-                for v in V
-            )
-        except ValueError:  # embeddings overflow
-            return False
+        """Return whether weights are finite, and no score of an instance can overflow."""
+        arrays = [self.coef_, self.feature_embedding_, training.instances.arrays[-1]]
+        sizes = [
+            np.abs([a.min(initial=0), a.max(initial=0)]).max() for a in arrays if a is not None
+        ]
+        n_terms = training.instances.shape[1] * self.coef_.shape[1]
+        largest = n_terms * math.prod(map(float, sizes)) + np.abs(self.intercept_).max()
+        return bool(largest < np.finfo(self.coef_.dtype).max)
 
     def _threshold_for(self, training: TrainingSet, seed: int) -> float:
         """Return the score above which instances have as many labels as in training.

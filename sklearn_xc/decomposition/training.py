@@ -123,7 +123,7 @@ class Trainer:
                     raise NotFiniteError
         self._averages.update(self._visits)
         loss = total / float(self.training.sets.weight[order].sum())
-        recall = self.recall if self._was_built and self.recall is not None else np.nan
+        recall = self.recall if self._was_built else np.nan
         return EpochReport(loss, rate, recall, time.perf_counter() - began)
 
     def weights(self) -> Weights:
@@ -189,11 +189,12 @@ class Trainer:
             W, n = self.rows.values, len(self.rows.values)
             self._method.build(W)
             self._build_at = int(_BUILD_AGAIN * self._n_moved) + n
-            self._was_built = True
-            rng = np.random.default_rng((self.config.seed, 3))
-            drawn = rng.permutation(self.training.rows)[:_QUERIES]
-            V = self.rows.queries(self.layer.forward(drawn))
-            self.recall = self._method.recall(W, V, min(RECALL_K, self.config.n_candidates))
+            self._was_built = self._method.searches
+            if self._was_built:
+                rng = np.random.default_rng((self.config.seed, 3))
+                drawn = rng.permutation(self.training.rows)[:_QUERIES]
+                V = self.rows.queries(self.layer.forward(drawn))
+                self.recall = self._method.recall(W, V, min(RECALL_K, self.config.n_candidates))
         return self._method
 
 

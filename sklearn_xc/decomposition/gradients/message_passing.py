@@ -116,6 +116,7 @@ class Coupled(GradientMethod):
     bounds: np.ndarray  # of the blocks' columns
     n_rounds: int
     seed: int = 0
+    searches = True
 
     def build(self, W: np.ndarray) -> None:
         """Build the indexes anew; the last block has the column of intercepts."""

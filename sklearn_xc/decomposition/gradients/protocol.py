@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_xc._parallel.team import Team
 from sklearn_xc.decomposition.kernels.label_gradients import label_gradient_kernels
-from sklearn_xc.decomposition.kernels.message_passing import is_sparse, message_passing_kernels
+from sklearn_xc.decomposition.kernels.message_passing import message_passing_kernel
 from sklearn_xc.decomposition.losses import LabelSetLoss
 from sklearn_xc.search.protocol import Candidates, MipsIndex
 
@@ -131,8 +131,7 @@ class SetLoss:
         `scores`, float64 (n_blocks, n_pairs), are those of the positives within each block.
         """
         found = tuple(np.stack(arrays) for arrays in zip(*blocks, strict=True))
-        has_floor = is_sparse(self.support_floor, self.parameters)
-        couple = message_passing_kernels(self.gradient, is_sparse=has_floor)
+        couple = message_passing_kernel(self.gradient)
         positives = batch.indptr, batch.positives, scores
         how = self.parameters, _ACTIVE_ABOVE, n_rounds
         couple(found, positives, batch.weight, *how, tuple(out))
@@ -174,9 +173,12 @@ class GradientMethod(ABC):
     looks_ahead : bool
         Whether the candidates that ``search`` finds serve for several steps, not only for the
         current weights.
+    searches : bool
+        Whether there is an index, of which ``recall(W, V, k)`` returns the recall.
     """
 
     looks_ahead: bool = False
+    searches: bool = False
 
     def build(self, W: np.ndarray) -> None:  # noqa: B027
         """Prepare for W, (n_labels, dim), which moves in place; called again when it has moved far.
@@ -196,10 +198,6 @@ class GradientMethod(ABC):
 
     def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:  # noqa: B027
         """Register that distinct rows of W have moved, and how far."""
-
-    def recall(self, W: np.ndarray, V: np.ndarray, k: int) -> float | None:
-        """Return the share of the k best labels of V that are found; None without a search."""
-        return None
 
 
 class Gradient(Protocol):

@@ -106,6 +106,7 @@ class Searched(GradientMethod):
     following: FollowingIndex
     seed: int = 0
     first_share: float = _FIRST_SHARE
+    searches = True
 
     @property
     def looks_ahead(self) -> bool:  # type: ignore[override]

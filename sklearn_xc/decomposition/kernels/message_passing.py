@@ -11,13 +11,12 @@ and no search.
 
 In the argument ``m_j = B (z_j + lambda_j)`` the step ``lambda_j <- eta lambda_j* + (1 - eta)
 lambda_j`` reads ``m_j <- eta z + (1 - eta) m_j``, and z is the mean of the m_j. So the arguments
-alone are kept. That of a block is a list of labels and scores: the positives, what the block has
-retrieved, and what a round has moved. All other labels that some block has retrieved have the score
-0 and are listed where they matter, that is where 0 is above the floor of the loss. Labels that no
-block has retrieved are absent, as if their scores were -inf.
+alone are kept: those of the positives and of all labels that some block has retrieved, which score
+0 in the others.
 
-Source: algorithm 2 of [1]_; differs in that labels which are in no list are absent. Taken as 0, as
-printed in its algorithm 1, they would beat retrieved labels with negative scores.
+Source: algorithm 2 of [1]_; differs in that labels which no block has retrieved are absent, as if
+their scores were -inf. Taken as 0, as printed in its algorithm 1, they would beat retrieved labels
+with negative scores.
 
 References
 ----------
@@ -26,10 +25,8 @@ References
 """
 
 import functools
-import math
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -39,74 +36,6 @@ from sklearn_xc._compile.scratch import scratch
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
 _HALF = np.uint64(32)
-
-
-# Lists of labels and scores, one for each block
-
-
-class Lists(NamedTuple):
-    """Work space for one instance: B blocks, up to ``cap`` labels.
-
-    Attributes
-    ----------
-    places : ndarray of int32 of shape (B, cap)
-        Labels of each list, as positions among the labels of the instance; positives lead.
-    scores : ndarray of float64 of shape (B, cap)
-        Their scores, ``B (z_j + lambda_j)``.
-    sizes : ndarray of int64 of shape (B,)
-        Lengths of the lists.
-    gradient, work : ndarray of float64 of shape (cap,) and (2 cap,)
-        Of one list.
-    marked : ndarray of bool of shape (cap,)
-        All False between uses.
-    slot : ndarray of int64 of shape (cap,)
-        Position of a label among those that a round moves; all -1 between rounds.
-    moved, last_list, total : ndarray of int64, int64 and float64 of shape (cap,)
-        The labels that a round moves, the last list with each, and B times their scores z.
-    table : ndarray of int32
-        Hash table of places, -1 where free; its length is a power of 2.
-    """
-
-    places: np.ndarray
-    scores: np.ndarray
-    sizes: np.ndarray
-    gradient: np.ndarray
-    work: np.ndarray
-    marked: np.ndarray
-    slot: np.ndarray
-    moved: np.ndarray
-    last_list: np.ndarray
-    total: np.ndarray
-    table: np.ndarray
-
-
-@inlined
-def make_lists(n_blocks, cap):
-    """Return empty lists of `n_blocks` blocks."""
-    length = 2
-    while length < 2 * cap:
-        length *= 2
-    return Lists(
-        np.empty((n_blocks, cap), np.int32),
-        np.empty((n_blocks, cap)),
-        np.zeros(n_blocks, np.int64),
-        scratch(cap, np.float64),
-        scratch(2 * cap, np.float64),
-        np.zeros(cap, np.bool_),
-        np.full(cap, -1, np.int64),
-        np.empty(cap, np.int64),
-        np.empty(cap, np.int64),
-        scratch(cap, np.float64),
-        np.empty(length, np.int32),
-    )
-
-
-@inlined
-def _append(lists, j, place, score):
-    at = lists.sizes[j]
-    lists.places[j, at] = place
-    lists.scores[j, at] = score
-    lists.sizes[j] = at + 1
 
 
 @inlined
@@ -124,138 +53,55 @@ def _find_place(label, labels, n, table):
 
 
 @inlined
-def list_retrieved(i, blocks, positives, labels, lists):
-    """Write the labels of instance i, positives first, and a list for each block; return number."""
-    block_labels, block_scores, block_counts = blocks
-    positive_labels, positive_scores, start, stop = positives
-    n_blocks = block_labels.shape[0]
-    factor = np.float64(n_blocks)
-    lists.table[:] = -1
+def _list_scores(i, blocks, positives, labels, m, table):
+    """Write the labels of instance i, positives first, and B times their scores in each block."""
+    found, scores, counts = blocks
+    indptr, positive_labels, positive_scores = positives
+    n_blocks = found.shape[0]
+    table[:] = -1
     n = 0
-    for t in range(start, stop):
-        _, n = _find_place(positive_labels[t], labels, n, lists.table)
+    for t in range(indptr[i], indptr[i + 1]):
+        place, n = _find_place(positive_labels[t], labels, n, table)
+        for j in range(n_blocks):
+            m[j, place] = n_blocks * positive_scores[j, t]
     n_positive = n
     for j in range(n_blocks):
-        lists.sizes[j] = 0
-        for k in range(n_positive):
-            _append(lists, j, k, factor * positive_scores[j, start + k])
-        for q in range(block_counts[j, i]):
-            place, n = _find_place(block_labels[j, i, q], labels, n, lists.table)
+        for q in range(counts[j, i]):
+            before = n
+            place, n = _find_place(found[j, i, q], labels, n, table)
+            if n > before:
+                for other in range(n_blocks):
+                    m[other, place] = 0.0
             if place >= n_positive:
-                _append(lists, j, place, factor * np.float64(block_scores[j, i, q]))
+                m[j, place] = n_blocks * np.float64(scores[j, i, q])
     return n
 
 
 @inlined
-def list_rest(lists, j, n):
-    """Append the labels, of n, that the list of block j lacks, with score 0."""
-    for i in range(lists.sizes[j]):
-        lists.marked[np.uint32(lists.places[j, i])] = True
+def _move(m, gradients, n, tau, step):
+    """Move the scores of labels with a large gradient in some block towards their mean."""
+    n_blocks = m.shape[0]
     for k in range(n):
-        if not lists.marked[k]:
-            _append(lists, j, k, 0.0)
-        lists.marked[k] = False
-
-
-@inlined
-def move_scores(lists, n_moved, step):
-    """Move each block's scores of some labels towards the sum of all blocks'."""
-    n_blocks = lists.sizes.shape[0]
-    for s in range(n_moved):
-        lists.total[s] = 0.0
-        lists.last_list[s] = -1
-    for j in range(n_blocks):
-        for i in range(lists.sizes[j]):
-            s = lists.slot[np.uint32(lists.places[j, i])]
-            if s >= 0:
-                lists.total[s] += lists.scores[j, i]
-    for j in range(n_blocks):
-        for i in range(lists.sizes[j]):
-            s = lists.slot[np.uint32(lists.places[j, i])]
-            if s >= 0:
-                aim = lists.total[s] / n_blocks
-                lists.scores[j, i] += step * (aim - lists.scores[j, i])
-                lists.last_list[s] = j
-        for s in range(n_moved):
-            if lists.last_list[s] != j:
-                _append(lists, j, lists.moved[s], step * lists.total[s] / n_blocks)
-
-
-# Rounds
-
-
-def is_sparse(support_floor: Callable[..., Any], parameters: tuple[float, ...]) -> bool:
-    """Return whether labels with low scores have no gradient, by the functions of a loss."""
-    return bool(support_floor(0.0, 0.0, parameters) > -math.inf)
-
-
-def _rounds_of(gradient: Callable[..., Any], is_sparse: bool) -> SimpleNamespace:
-    """Return the parts of ``couple`` that go through the blocks of one instance."""
-
-    @inlined
-    def block_gradient(lists, j, n_positive, n, parameters):
-        """Write the gradient for the list of block j, and return its loss."""
-        while True:
-            size = lists.sizes[j]
-            value, floor = gradient(
-                lists.scores[j], n_positive, size, parameters, lists.gradient, lists.work
-            )
-            if floor >= 0.0 or size == n:
-                return value
-            list_rest(lists, j, n)
-
-    @inlined
-    def pass_messages(lists, n_positive, n, parameters, tau, n_rounds):
-        """Do the rounds of algorithm 2."""
-        n_blocks = lists.sizes.shape[0]
-        if not is_sparse or tau < 0.0:
-            for j in range(n_blocks):
-                list_rest(lists, j, n)
-        for t in range(1, n_rounds + 1):
-            n_moved = 0
-            for j in range(n_blocks):
-                block_gradient(lists, j, n_positive, n, parameters)
-                for i in range(lists.sizes[j]):
-                    k = np.uint32(lists.places[j, i])
-                    if abs(lists.gradient[i]) > tau and lists.slot[k] < 0:
-                        lists.slot[k] = n_moved
-                        lists.moved[n_moved] = k
-                        n_moved += 1
-            move_scores(lists, n_moved, 2.0 / (t + 2.0))
-            for s in range(n_moved):
-                lists.slot[np.uint64(lists.moved[s])] = -1
-
-    @inlined
-    def add_gradients(lists, n_positive, n, parameters, out):
-        """Write the mean over the blocks of the gradients; return that of the losses."""
-        n_blocks = lists.sizes.shape[0]
-        out[:n] = 0.0
-        value = 0.0
+        largest, mean = -1.0, 0.0
         for j in range(n_blocks):
-            value += block_gradient(lists, j, n_positive, n, parameters)
-            for i in range(lists.sizes[j]):
-                out[np.uint32(lists.places[j, i])] += lists.gradient[i] / n_blocks
-        return value / n_blocks
-
-    return SimpleNamespace(pass_messages=pass_messages, add_gradients=add_gradients)
+            largest = max(largest, abs(gradients[j, k]))
+            mean += m[j, k] / n_blocks
+        if largest > tau:
+            for j in range(n_blocks):
+                m[j, k] += step * (mean - m[j, k])
 
 
 @functools.cache
-def message_passing_kernels(gradient: Callable[..., Any], *, is_sparse: bool) -> Any:
-    """Return the kernel ``couple`` for the gradient of a `LabelSetLoss`.
-
-    `is_sparse` tells whether its floor is above -inf, so that some labels have no gradient.
-    """
-    rounds = _rounds_of(callable_in_kernels(gradient), is_sparse)
-    pass_messages, add_gradients = rounds.pass_messages, rounds.add_gradients
+def message_passing_kernel(gradient: Callable[..., Any]) -> Any:
+    """Return the kernel ``couple`` for the gradient of a `LabelSetLoss`."""
+    find_gradient = callable_in_kernels(gradient)
 
     @kernel
     def couple(blocks, positives, weight, parameters, tau, n_rounds, out):
         """Write, for each instance, weight times the loss and the gradient after some rounds.
 
-        Takes O(B Q) time and memory per instance and round, Q the labels that a block retrieves,
-        where the floor of the loss excludes labels of score 0; otherwise, as always with softmax,
-        O(B^2 Q) if the blocks retrieve different labels. Instances do not affect each other.
+        Takes O(B^2 Q) time and O(B^2 Q) memory per instance and round, Q the labels that a block
+        retrieves. Instances do not affect each other.
 
         Parameters
         ----------
@@ -279,25 +125,34 @@ def message_passing_kernels(gradient: Callable[..., Any], *, is_sparse: bool) ->
             least B Q plus the largest number of positives.
         """
         labels_out, gradient_out, counts_out, losses_out = out
-        indptr, positive_labels, positive_scores = positives
-        lists = make_lists(blocks[0].shape[0], labels_out.shape[1])
+        n_blocks, cap = blocks[0].shape[0], labels_out.shape[1]
+        m, gradients = np.empty((n_blocks, cap)), np.empty((n_blocks, cap))
+        work = scratch(2 * cap, np.float64)
+        length = 2
+        while length < 2 * cap:
+            length *= 2
+        table = np.empty(length, np.int32)
         for i in range(labels_out.shape[0]):
-            counts_out[i] = 0
-            losses_out[i] = 0.0
-            start, stop = indptr[i], indptr[i + 1]
-            if start == stop:
+            counts_out[i], losses_out[i] = 0, 0.0
+            n_positive, labels = positives[0][i + 1] - positives[0][i], labels_out[i]
+            if n_positive == 0:
                 continue
-            labels, mean = labels_out[i], gradient_out[i]
-            own = positive_labels, positive_scores, start, stop
-            n = list_retrieved(i, blocks, own, labels, lists)
-            pass_messages(lists, stop - start, n, parameters, tau, n_rounds)
-            losses_out[i] = weight[i] * add_gradients(lists, stop - start, n, parameters, mean)
-            found = 0
+            n = _list_scores(i, blocks, positives, labels, m, table)
+            for t in range(n_rounds + 1):
+                loss = 0.0
+                for j in range(n_blocks):
+                    value, _ = find_gradient(m[j], n_positive, n, parameters, gradients[j], work)
+                    loss += value / n_blocks
+                if t < n_rounds:
+                    _move(m, gradients, n, tau, 2.0 / (t + 3.0))
+            losses_out[i] = weight[i] * loss
             for k in range(n):
-                if mean[k] != 0.0:
-                    labels[found] = labels[k]
-                    mean[found] = weight[i] * mean[k]
-                    found += 1
-            counts_out[i] = found
+                mean = 0.0
+                for j in range(n_blocks):
+                    mean += gradients[j, k] / n_blocks
+                if mean != 0.0:
+                    labels[counts_out[i]] = labels[k]
+                    gradient_out[i, counts_out[i]] = weight[i] * mean
+                    counts_out[i] += 1
 
     return couple

@@ -9,9 +9,6 @@
 Weights are integers until the end, so that results depend neither on blocks nor on threads.
 """
 
-import gzip
-import os
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -35,7 +32,6 @@ from sklearn_xc.decomposition.skip_gram.kernels.counting import (
     order_by_word,
 )
 from sklearn_xc.decomposition.skip_gram.word_arrays import as_distinct_words
-from sklearn_xc.exceptions import DataFormatError
 
 _MOST_WINDOW = 1000
 #: Tokens that are numbered at a time, and most positions of a block.
@@ -111,9 +107,8 @@ def count_contexts(
 
     Parameters
     ----------
-    sentences : iterable of list of str, str or path-like
-        Lists, tuples or arrays of tokens, read once, so that a generator will do. Or the path of a
-        UTF-8 file, plain or gzip, with one sentence per line and tokens separated by white space.
+    sentences : iterable of list of str
+        Lists, tuples or arrays of tokens, read once, so that a generator will do.
     window : int, default=8
         The largest distance between words in a pair, at most 1000.
     min_count : int, default=5
@@ -139,8 +134,6 @@ def count_contexts(
 
     Raises
     ------
-    DataFormatError
-        If the file is not UTF-8 (the message names the line), or its compressed data are damaged.
     MemoryBudgetError
         If the counts do not fit.
     TypeError
@@ -232,13 +225,10 @@ def _number_words(sentences: Any, who: str) -> tuple[list[str], list[np.ndarray]
 
 
 def _read_sentences(sentences: Any, who: str) -> Iterator[list[str]]:
-    if isinstance(sentences, str | os.PathLike):
-        yield from _read_lines(os.fsdecode(sentences), who)
-        return
-    if isinstance(sentences, bytes | bytearray) or not hasattr(sentences, "__iter__"):
+    if isinstance(sentences, str | bytes) or not hasattr(sentences, "__iter__"):
         raise TypeError(
-            f"{who}: sentences must be an iterable of lists of tokens, or the path of a file with "
-            f"a sentence to a line. Got {sentences!r:.80}."
+            f"{who}: sentences must be an iterable of lists of tokens, as (line.split() for line "
+            f"in file). Got {sentences!r:.80}."
         )
     for at, sentence in enumerate(sentences):
         tokens = sentence.tolist() if isinstance(sentence, np.ndarray) else sentence
@@ -253,32 +243,6 @@ def _read_sentences(sentences: Any, who: str) -> Iterator[list[str]]:
                     f"{who}: tokens must be str. Got {word!r:.80} in sentence {at}, counted from 0."
                 )
         yield tokens
-
-
-def _read_lines(path: str, who: str) -> Iterator[list[str]]:
-    """Yield the tokens of each line of a plain or gzip file."""
-    if not os.path.isfile(path):
-        raise FileNotFoundError(
-            f"{who}: sentences must be lists of tokens, as [['to', 'be'], ['or', 'not']], or the "
-            f"path of a file with a sentence to a line. Got {path!r:.80}, which is no file."
-        )
-    with open(path, "rb") as raw:
-        stream: Any = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
-        at = 0
-        try:
-            for line in stream:
-                at += 1
-                yield [word.decode() for word in line.removeprefix(b"\xef\xbb\xbf").split()]
-        except UnicodeDecodeError as error:
-            raise DataFormatError(
-                f"{who}: the file {path} must be UTF-8, and line {at} is not ({error.reason}). If "
-                "it has another encoding, convert it, as by iconv."
-            ) from error
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise DataFormatError(
-                f"{who}: the file {path}: behind line {at} the compressed data are damaged or cut "
-                f"off ({error}). Fetch or copy the file again."
-            ) from error
 
 
 def _kept_words(
@@ -488,9 +452,7 @@ def read_counts(
 
 
 def is_matrix(X: Any) -> bool:
-    """Return whether X is a matrix of numbers, not sentences or the name of a file."""
-    if isinstance(X, str | bytes | os.PathLike):
-        return False
+    """Return whether X is a matrix of numbers, not sentences."""
     if sp.issparse(X) or hasattr(X, "dtypes"):
         return True
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"

@@ -240,9 +240,9 @@ class DecompMIPSSkipGram(
 
         Parameters
         ----------
-        X : iterable of lists of str; str or PathLike; or matrix of shape (n_words, n_contexts)
-            Sentences; a UTF-8 file with one sentence per line, which may be compressed; or counts,
-            dense or sparse, of how often each word occurs with each context.
+        X : iterable of lists of str; or matrix of shape (n_words, n_contexts)
+            Sentences, such as ``(line.split() for line in file)``; or counts, dense or sparse, of
+            how often each word occurs with each context.
         y : None
             Ignored.
         words : array-like of str of shape (n_words,), default=None

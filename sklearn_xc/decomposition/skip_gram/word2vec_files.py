@@ -5,14 +5,12 @@ numbers in decimals; in the binary one the word, a space and dim float32, little
 these perhaps a newline.
 """
 
-import bz2
 import gzip
 import io
-import lzma
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,11 +28,6 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 #: Longest header and word, bytes by which the format is detected, and numbers written at a time.
 _MOST_HEADER, _MOST_WORD, _SAMPLE, _NUMBERS = 200, 2**16, 2**12, 2**16
 _ROWS = 2**12
-_OPENERS: dict[bytes, Callable[[Any], Any]] = {
-    b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw),
-    b"\xfd7zXZ\0": lzma.LZMAFile,
-    b"BZh": bz2.BZ2File,
-}
 
 
 def write_word2vec(
@@ -48,7 +41,7 @@ def write_word2vec(
     Parameters
     ----------
     path : str or path-like
-        The file. It is compressed if its name ends in ``.gz``, ``.xz`` or ``.bz2``.
+        The file. It is compressed if its name ends in ``.gz``.
     words : array-like of str of shape (n_words,)
         Distinct, in the order of the file; usually the most frequent come first.
     vectors : array-like of shape (n_words, dim)
@@ -105,7 +98,7 @@ def read_word2vec(
     Parameters
     ----------
     path : str or path-like
-        The file: plain, or compressed with gzip, xz or bzip2, as its first bytes tell.
+        The file: plain, or compressed with gzip, as its first bytes say.
     binary : bool, default=None
         Whether numbers are bytes or text. None detects this from the first bytes.
 
@@ -141,16 +134,12 @@ def read_word2vec(
     """
     name = os.fsdecode(path)
     with open(path, "rb") as raw:
-        magic = raw.peek(6)
-        opener = next((o for start, o in _OPENERS.items() if magic.startswith(start)), None)
+        is_gzip = raw.peek(2)[:2] == b"\x1f\x8b"
         try:
-            stream = raw if opener is None else io.BufferedReader(opener(raw))
-            return _read(stream, binary)
+            return _read(io.BufferedReader(gzip.GzipFile(fileobj=raw)) if is_gzip else raw, binary)
         except _FormatError as error:
             raise DataFormatError(f"{name}: {error}") from error
-        except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
-            if opener is None:
-                raise
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataFormatError(
                 f"{name}: the compressed data are damaged or cut off ({error})."
             ) from error

@@ -92,13 +92,9 @@ def require_known(
     if not missing.size:
         return rows
     unknown = list(dict.fromkeys(words.ravel()[missing].tolist()))
-    named, names = unknown[:_NAMED], list(known)
-    got = ", ".join(map(repr, named))
-    if len(unknown) > len(named):
-        got += f" and {len(unknown) - len(named)} more"
-    hints = [did_you_mean(word, names) for word in named]
-    near = [hint.removeprefix(" Did you mean ").removesuffix("?") for hint in hints if hint]
-    hint = f" Did you mean {', '.join(dict.fromkeys(near))}?" if near else ""
+    got, hint = ", ".join(map(repr, unknown[:_NAMED])), did_you_mean(unknown[0], list(known))
+    if len(unknown) > _NAMED:
+        got += f" and {len(unknown) - _NAMED} more"
     raise ValueError(
         f"{name} must be among the {len(known):,} words of the model.{advice} Got {got}.{hint}"
     )

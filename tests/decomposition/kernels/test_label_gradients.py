@@ -115,20 +115,6 @@ def test_over_all(loss, shift, n_positive, scale, label_set_loss):
     assert (np.abs(expected[1]).max(axis=1) > 1e-3).any()
 
 
-@each_loss
-def test_over_all_where_no_label_is_negative(loss):
-    data = make(n=2, n_labels=6, n_positive=6)
-    losses, gradients = over_all(data, loss)
-    if loss != "softmax":
-        assert not losses.any()
-        assert not gradients.any()
-        return
-    for i in range(2):
-        p = np.exp(data.scores[i]) / np.exp(data.scores[i]).sum()
-        np.testing.assert_allclose(gradients[i], data.weight[i] * (6 * p - 1), atol=1e-13)
-        assert losses[i] == pytest.approx(-data.weight[i] * np.log(p).sum())
-
-
 @pytest.mark.parametrize("scale", [1e17, 1e200, 1e300])
 @pytest.mark.parametrize("loss", ["margin", "triplet"])
 def test_over_all_where_a_margin_is_less_than_the_rounding_of_scores(loss, scale, label_set_loss):
@@ -142,16 +128,6 @@ def test_over_all_where_a_margin_is_less_than_the_rounding_of_scores(loss, scale
         assert lead > 0
         assert gradients[i, best] >= data.weight[i]
         assert losses[i] >= 0.99 * data.weight[i] * lead
-
-
-@pytest.mark.parametrize("loss", ["margin", "triplet"])
-def test_over_all_where_the_positives_lead_by_more_than_the_margin(loss):
-    data = make()
-    for i, own in enumerate(data.sets):
-        data.scores[i, own] = data.scores[i].max() + 1.5
-    losses, gradients = over_all(data, loss)
-    assert not losses.any()
-    assert not gradients.any()
 
 
 @each_loss
@@ -175,23 +151,6 @@ def test_exact_scores_of_what_was_found(loss, n_positive, n_candidates, label_se
         assert_same(result, over_all(data, loss))
 
 
-@each_loss
-def test_scores_that_are_exact_are_taken_as_they_are(loss, label_set_loss):
-    """They are not computed again: those of nobody's weights count."""
-    data = make()
-    found, scores = best(data, 30)
-    scores = scores + 1.25
-    result = search(data, loss, found, scores, True)
-    for i, own in enumerate(data.sets):
-        shifted = data.scores[i] + 1.25
-        shifted[own] -= 1.25
-        others = [k for k in found[i] if k not in own]
-        labels = [*own, *others]
-        value, gradient, _ = label_set_loss(loss, shifted[labels], len(own), MU)
-        assert result[0][i] == pytest.approx(data.weight[i] * value, rel=1e-12)
-        np.testing.assert_allclose(result[1][i, labels], data.weight[i] * gradient, atol=1e-12)
-
-
 class TestEstimates:
     @each_loss
     def test_exact_scores_take_their_place(self, loss, label_set_loss):
@@ -203,8 +162,7 @@ class TestEstimates:
 
     @pytest.mark.parametrize("loss", ["margin", "triplet"])
     @pytest.mark.parametrize("error", [0.0, -5.0, 5.0])
-    @pytest.mark.parametrize("scale", [0.05, 1.0, 4.0])
-    @pytest.mark.parametrize("shift", [-20.0, 0.0])
+    @pytest.mark.parametrize(("scale", "shift"), [(0.05, 0.0), (4.0, -20.0)])
     @pytest.mark.parametrize("n_positive", [1, 40])
     def test_no_label_with_a_gradient_is_missed(
         self, loss, error, scale, shift, n_positive, label_set_loss
@@ -214,21 +172,6 @@ class TestEstimates:
         found, scores = best(data, 500)
         result = search(data, loss, found, scores + error, False)
         assert_same(result, expected_over(data, label_set_loss, loss, [range(500)] * 5), tol=1e-10)
-
-    @pytest.mark.parametrize("n_positive", [1, 40])
-    def test_softmax_misses_what_is_negligible(self, n_positive, label_set_loss):
-        data = make(n_labels=500, n_positive=n_positive, scale=4.0)
-        found, scores = best(data, 500)
-        result = search(data, "softmax", found, scores, False)
-        expected = expected_over(data, label_set_loss, "softmax", [range(500)] * 5)
-        missed = (result[1] == 0) & (expected[1] != 0)
-        assert missed.any()
-        assert np.abs(expected[1] / data.weight[:, None])[missed].max() <= 1e-3
-        # What is missed goes to the others: no gradient errs by more than all of it.
-        mass = np.where(missed, expected[1], 0.0).sum(axis=1)
-        errors = np.abs(result[1] - expected[1]).max(axis=1)
-        assert (errors <= 1.01 * mass / (1.0 - mass / (n_positive * data.weight)) + 1e-12).all()
-        assert (mass <= 0.1 * n_positive * data.weight).all()
 
     @pytest.mark.parametrize("loss", ["margin", "triplet"])
     def test_it_stops_early(self, loss):
@@ -267,39 +210,6 @@ class TestEstimates:
         data.W[others[:_FIRST_LABELS], 0] = 0.0
         losses, _ = search(data, loss, others[None], np.zeros((1, 99)), False)
         assert losses[0] == 0
-
-    @pytest.mark.parametrize("loss", ["margin", "triplet"])
-    def test_positives_that_lead_the_candidates_say_nothing_of_the_errors(
-        self, loss, label_set_loss
-    ):
-        """All of the first candidates are positives: the others are looked at all the same."""
-        data = make(n=1, n_labels=200, n_positive=_FIRST_LABELS)
-        own = data.sets[0]
-        others = np.array([k for k in range(200) if k not in own])
-        data.W[:, :], data.V[0] = 0.0, [1.0, 0.0, 0.0, 0.0]
-        data.W[own, 0], data.W[others, 0] = 10.0, 9.5
-        data.scores = data.V @ data.W.T
-        found = np.concatenate([own, others])[None]
-        estimates = np.concatenate([np.full(len(own), 8.0), np.full(len(others), 7.5)])[None]
-        result = search(data, loss, found, estimates, False)
-        assert_same(result, expected_over(data, label_set_loss, loss, [range(200)]))
-
-    @pytest.mark.parametrize("loss", ["margin", "triplet"])
-    def test_more_is_wanted_until_no_label_with_a_gradient_is_behind(self, loss, label_set_loss):
-        """With estimates that are right, all labels with a gradient lead the candidates."""
-        data = make(n=8, n_labels=500)
-        everything = expected_over(data, label_set_loss, loss, [range(500)] * 8)
-        n_wanting = []
-        for n_candidates in (1, 5, 20, 100, 200, 400, 500):
-            found, scores = best(data, n_candidates)
-            wants_more = np.ones(8, np.bool_)
-            result = search(data, loss, found, scores, False, None, wants_more)
-            enough = ~wants_more
-            np.testing.assert_allclose(result[1][enough], everything[1][enough], atol=1e-12)
-            n_wanting.append(wants_more.sum())
-        assert n_wanting[0] == 8
-        assert n_wanting[-2] < 8
-        assert (np.diff(n_wanting) <= 0).all()
 
     @each_loss
     def test_nothing_more_is_wanted_of_exact_scores_or_an_empty_search(self, loss):

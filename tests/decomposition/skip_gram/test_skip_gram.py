@@ -1,6 +1,5 @@
 """DecompMIPSSkipGram: what it learns, refuses, keeps and answers."""
 
-import gzip
 import pickle
 
 import joblib
@@ -16,7 +15,7 @@ import sklearn_xc
 from sklearn_xc import DecompMIPSSkipGram, load
 from sklearn_xc.decomposition.gradients import MessagePassing
 from sklearn_xc.decomposition.skip_gram import count_contexts
-from sklearn_xc.exceptions import DataFormatError, MemoryBudgetError
+from sklearn_xc.exceptions import MemoryBudgetError
 
 GROUPS = ["apple cherry plum pear", "cat dog horse cow", "red blue green grey", "one two six ten"]
 
@@ -94,16 +93,11 @@ class TestWhatItLearns:
 
 
 class TestContainers:
-    def test_sentences_a_file_and_counts_are_the_same(self, fitted, tmp_path):
-        text = "\n".join(" ".join(words) for words in SENTENCES)
-        (tmp_path / "text").write_text(text)
-        with gzip.open(tmp_path / "text.gz", "wt") as file:
-            file.write(text)
+    def test_sentences_and_counts_are_the_same(self, fitted):
         counts = count_contexts(SENTENCES, subsample=None)
         N = sp.csr_array((counts.counts, counts.indices, counts.indptr))
         expected = state(fitted)
-        for X in (tmp_path / "text", str(tmp_path / "text.gz"), iter(SENTENCES)):
-            assert state(quick().fit(X)) == expected
+        assert state(quick().fit(iter(SENTENCES))) == expected
         for X in (N, N.tocoo(), N.toarray(), N.astype(np.float64)):
             model = quick().fit(X, words=counts.words)
             np.testing.assert_array_equal(model.vectors_, fitted.vectors_)
@@ -132,23 +126,12 @@ class TestContainers:
         np.testing.assert_array_equal(frame.to_numpy(), fitted.transform(["cat", "dog"]))
         np.testing.assert_array_equal(quick().fit_transform(SENTENCES), fitted.vectors_)
 
-    def test_unknown_words(self, fitted):
-        with pytest.raises(ValueError, match=r"transform.*'dogg'"):
-            fitted.transform(["dogg"])
-        zero = clone(fitted).set_params(handle_unknown="zero").fit(SENTENCES)
-        assert (zero.transform(["dogg"]) == 0).all()
-
 
 class TestSameBytes:
     @pytest.mark.parametrize("gradient", ["sampled", "decomp_mips", "mips", "exact"])
     def test_any_number_of_threads(self, gradient):
         one, two = (quick(gradient=gradient, n_jobs=n, max_iter=4).fit(SENTENCES) for n in (1, 2))
         assert state(one) == state(two)
-
-    def test_again_and_from_a_clone(self, fitted):
-        assert state(clone(fitted).fit(SENTENCES)) == state(fitted)
-        other = quick(random_state=1).fit(SENTENCES)
-        assert not np.array_equal(other.vectors_, fitted.vectors_)
 
     def test_saved_and_pickled(self, fitted, tmp_path):
         fitted.save(tmp_path / "model")
@@ -168,50 +151,26 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("X", "error", "match"),
         [
-            ([], ValueError, "must have words"),
-            (["cat dog"], TypeError, "sentence"),
-            ("no file of this name", FileNotFoundError, "no file of this name"),
-            ([["a", 3]], TypeError, "3"),
-            ([["rare", "words"]], ValueError, "min_count"),
             ([["alone"]] * 9, ValueError, "X must hold a pair of words"),
             (np.full((3, 3), -1.0), ValueError, "none negative. Got -1"),
             (np.full((3, 3), np.nan), ValueError, "finite counts"),
-            (np.zeros((3, 3)), ValueError, "X must hold a pair"),
             (sp.csr_array((3, 3)), ValueError, "X must hold a pair"),
             (sp.csr_array(np.eye(3, dtype=complex)), TypeError, "must hold numbers"),
             (None, TypeError, "None"),
-            (3, TypeError, "3"),
         ],
     )
     def test_x(self, X, error, match):
         with pytest.raises(error, match=match):
             quick().fit(X)
 
-    def test_a_file_that_is_no_text(self, tmp_path):
-        (tmp_path / "text").write_bytes(b"good words\n\xff\xfe bad\n")
-        with pytest.raises(DataFormatError, match="line 2"):
-            quick().fit(tmp_path / "text")
-
     @pytest.mark.parametrize(
         ("parameters", "match"),
         [
-            ({"embedding_dim": 0}, "embedding_dim"),
-            ({"window": 0}, "window"),
-            ({"min_count": 0}, "min_count"),
-            ({"max_words": 0}, "max_words"),
-            ({"subsample": 0.0}, "subsample"),
             ({"gradient": "guess"}, "gradient"),
             ({"gradient": MessagePassing()}, "MessagePassing"),
             ({"index": "guess"}, "index"),
-            ({"n_candidates": 0}, "n_candidates"),
             ({"n_sampled": 0}, "n_sampled"),
-            ({"alpha": -1.0}, "alpha"),
-            ({"learning_rate": 0.0}, "learning_rate"),
-            ({"max_iter": 0}, "max_iter"),
-            ({"vectors": "output"}, "vectors"),
-            ({"handle_unknown": "ignore"}, "handle_unknown"),
             ({"max_memory": "much"}, "max_memory"),
-            ({"n_jobs": 0}, "n_jobs"),
         ],
     )
     def test_parameters(self, parameters, match):

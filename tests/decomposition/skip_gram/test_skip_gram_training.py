@@ -150,20 +150,6 @@ def test_gradients_by_samples_are_right_on_average(matrix, scale, noise):
     assert np.mean(errors) < noise * np.linalg.norm(exact[0])
 
 
-def test_alternating_steps_of_a_small_rate_never_raise_the_loss(matrix):
-    one = training(matrix, ridge=2.0, scale=0.3)
-    U, W = one.inputs.values, one.outputs.values
-    losses = [total_loss(matrix, U, W, 2.0)]
-    for _ in range(20):
-        with Team(1) as team:
-            one.step_outputs(2e-2, team)
-            losses.append(total_loss(matrix, U, W, 2.0))
-            one.step_inputs(2e-2, team)
-            losses.append(total_loss(matrix, U, W, 2.0))
-    assert (np.diff(losses) <= 0).all()
-    assert losses[-1] < 0.98 * losses[0]
-
-
 def test_the_curvature_of_steps_is_the_hessian_where_the_softmax_is_that_of_all_words(matrix):
     """With equal words, the Hessian of each by finite differences of the gradient."""
     same = np.tile(matrix.sum(axis=0) + 1.0, (40, 1))

@@ -90,7 +90,7 @@ class TestTransform:
         message = (
             r"^Words.transform: words must be among the 3 words of the model. "
             r'handle_unknown="zero" gives other ones zeros. '
-            r"Got 'Bred', 'qq', 'buter' and 1 more. Did you mean 'bread', 'butter'\?$"
+            r"Got 'Bred', 'qq', 'buter' and 1 more. Did you mean 'bread'\?$"
         )
         with pytest.raises(ValueError, match=message):
             model.transform(["jam", "Bred", "qq", "Bred", "buter", "xx"])
@@ -123,14 +123,6 @@ class TestTransform:
             with pytest.raises(NotFittedError):
                 ask()
 
-    def test_names_of_columns(self, vectors):
-        model = model_of(vectors)
-        names = [f"words{i}" for i in range(7)]
-        assert model.get_feature_names_out().tolist() == names
-        frame = model.set_output(transform="pandas").transform(pd.DataFrame({"word": ["w2"]}))
-        assert frame.columns.tolist() == names
-        np.testing.assert_array_equal(frame, vectors[[2]])
-
 
 class TestSimilarity:
     def test_of_pairs(self, vectors):
@@ -142,15 +134,6 @@ class TestSimilarity:
         single = model.similarity("w1", "w2")
         assert type(single) is float
         assert single == pytest.approx(units[1] @ units[2], abs=1e-14)
-
-    def test_one_beside_several(self, vectors):
-        model = model_of(vectors)
-        words = ["w2", "w9", "w1"]
-        expected = [model.similarity("w1", word) for word in words]
-        np.testing.assert_array_equal(model.similarity("w1", words), expected)
-        np.testing.assert_array_equal(model.similarity(words, "w1"), expected)
-        assert model.similarity(["w1"], "w1").shape == (1,)
-        assert model.similarity([], "w1").shape == (0,)
 
     def test_of_zeros_and_parallels(self, vectors):
         model = model_of(vectors)
@@ -185,12 +168,6 @@ class TestMostSimilar:
             alone, its_cosines = model.most_similar(f"w{i}", k)
             assert alone.tolist() == found[i].tolist()
             np.testing.assert_array_equal(its_cosines, cosines[i])
-
-    def test_ties_go_to_the_first_word(self, vectors):
-        found, cosines = model_of(vectors).most_similar("w11", 3)
-        assert found.tolist()[:2] == ["w3", "w40"]
-        assert found[2] == "w59"
-        assert cosines[0] == cosines[1] == cosines[2]
 
     def test_of_nothing(self, vectors):
         found, cosines = model_of(vectors).most_similar("w5", 4)
@@ -250,11 +227,6 @@ class TestAnalogy:
             alone, its_cosines = model.analogy(a[i], b[i], c[i], k)
             assert alone[:width].tolist() == found[i].tolist()
             np.testing.assert_array_equal(its_cosines[:width], cosines[i])
-
-    def test_one_word_beside_several(self, vectors):
-        model = model_of(vectors)
-        found, _ = model.analogy("w1", ["w2", "w3"], "w4", 2)
-        assert found.tolist() == [model.analogy("w1", b, "w4", 2)[0].tolist() for b in ("w2", "w3")]
 
     def test_what_is_refused(self, vectors):
         model = model_of(vectors)
