@@ -171,15 +171,6 @@ def test_rows_that_move_are_returned_once():
         np.testing.assert_allclose(lengths, np.linalg.norm(expected[moved], axis=1))
 
 
-def test_sums_of_memory_maps_have_the_same_bits():
-    """A kernel for arrays that cannot be written may round differently."""
-    X, E, _, _ = make(scale=1.0)
-    frozen = E.copy()
-    frozen.flags.writeable = False
-    a, b = (HiddenLayer(csr_rows(X), MovingRows(e)).forward(np.arange(N)) for e in (E, frozen))
-    assert a.tobytes() == b.tobytes()
-
-
 class Noting:
     """Exact gradients; notes what it is asked for."""
 
@@ -208,24 +199,6 @@ def steps_of(layer, W, sets, method, rows, batch_size, rate):
 
 def layers(X, E):
     return IdentityLayer(DenseRows(X)), HiddenLayer(csr_rows(X), MovingRows(E))
-
-
-@pytest.mark.parametrize("is_hidden", [False, True])
-def test_labels_of_all_mini_batches_are_searched_for_at_the_start(is_hidden):
-    X, E, W, sets = make(scale=1.0)
-    rows, first = np.array([5, 0, 7, 1, 6, 2, 4]), E.copy()
-    if not is_hidden:
-        W = np.zeros((K, D))
-    method = Noting()
-    steps = steps_of(layers(X, E)[is_hidden], W, sets, method, rows, 3, lambda: 0.5)
-    (V,) = method.searched
-    np.testing.assert_allclose(V, X[rows] @ first if is_hidden else X[rows], atol=1e-12)
-    assert [step.n for step in steps] == [3, 3, 1]
-    assert [labels for _, labels, _ in method.seen] == [[0, 1, 2], [3, 4, 5], [6]]
-    np.testing.assert_array_equal(np.concatenate([found for *_, found in method.seen]), V[:, 0])
-    # The gradients are taken where the layer has come to.
-    np.testing.assert_array_equal(method.seen[0][0], V[:3])
-    assert np.array_equal(method.seen[1][0], V[3:6]) != is_hidden
 
 
 @pytest.mark.parametrize("is_hidden", [False, True])

@@ -21,18 +21,6 @@ def texts():
     return X[:300], y[:300], X[300:], y[300:]
 
 
-def test_dense_instances_lose_nothing(make, xy):
-    X, Y = xy[0].toarray(), xy[1]
-    with_, without = (make(embedding_dim=None, dropout=p).fit(X, Y) for p in (0.5, 0.0))
-    np.testing.assert_array_equal(with_.coef_, without.coef_)
-
-
-def test_answers_have_all_features(make, xy):
-    X, Y = xy
-    model = make(dropout=0.5).fit(X, Y)
-    np.testing.assert_allclose(model.embed(X), X @ model.feature_embedding_, atol=1e-13)
-
-
 def test_new_instances_gain(make, texts):
     """With as good a fit to the training instances."""
     X, y, X_new, y_new = texts

@@ -42,23 +42,15 @@ def in_containers(X, rng):
     return {
         "dense": X,
         "negative zeros": negative,
-        "Fortran": np.asfortranarray(X),
         "frame": pd.DataFrame(X),
-        "list": X.tolist(),
-        "sparse frame": pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(X)),
         "csr": sp.csr_array(X),
-        "csc": sp.csc_matrix(X),
-        "coo": sp.coo_array(X),
-        "lil": sp.lil_matrix(X),
         "stored zeros": sp.csr_array(coo),
         "sums": coo,
-        "stored zeros by column": sp.csc_array(coo),
     }
 
 
-@pytest.mark.filterwarnings("ignore:pandas.DataFrame with sparse columns")
 @pytest.mark.parametrize("gradient", ["exact", "decomp_mips"])
-@pytest.mark.parametrize("embedding_dim", ["auto", None, 0, 5])
+@pytest.mark.parametrize("embedding_dim", ["auto", None])
 @hypothesis.settings(max_examples=5)
 @hypothesis.given(share=st.sampled_from([0.05, 0.19, 0.2, 0.5, 1.0]), seed=st.integers(0, 999))
 def test_the_same_data_give_the_same_bytes(gradient, embedding_dim, share, seed, make):
@@ -74,18 +66,15 @@ def test_the_same_data_give_the_same_bytes(gradient, embedding_dim, share, seed,
         found[name] += [model.decision_function(x).tobytes()]
     for name, one in found.items():
         assert one == found["dense"], name
-    assert (
-        model.embedding_dim_
-        == {None: 0, 0: 0, 5: 5, "auto": 0 if share >= 0.2 else 100}[embedding_dim]
-    )
+    is_hidden = embedding_dim == "auto" and share < 0.2
+    assert model.embedding_dim_ == (100 if is_hidden else 0)
     assert (model.feature_embedding_ is None) == (model.embedding_dim_ == 0)
 
 
 @pytest.mark.parametrize(("n_nonzero", "expected"), [(79, 100), (80, 0)])
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_array])
-def test_a_fifth(container, n_nonzero, expected, make):
+def test_a_fifth(n_nonzero, expected, make):
     X, y = with_share(20, 20, n_nonzero), np.arange(20)
-    model = make(embedding_dim="auto").fit(container(X), y)
+    model = make(embedding_dim="auto").fit(X, y)
     assert model.embedding_dim_ == expected
 
 
@@ -109,11 +98,3 @@ def test_only_instances_that_train_count_and_equal_ones_once(make):
     Y = np.eye(2, dtype=int)[y]
     Y[4:] = 0
     assert chosen(X, Y) == 0
-
-
-@pytest.mark.parametrize("dim", [4, 100])
-def test_feature_vectors_start_with_a_norm_of_0_3_on_average(dim, make):
-    X, y = sp.eye_array(400, format="csr"), np.arange(400) % 2
-    model = make(embedding_dim=dim, max_iter=1, learning_rate=1e-12).fit(X, y)
-    norms = np.linalg.norm(model.feature_embedding_, axis=1)
-    assert np.sqrt(np.mean(norms**2)) == pytest.approx(0.3, rel=0.06)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_iris
 
 from sklearn_xc.decomposition.gradients import MessagePassing
 
@@ -66,32 +65,9 @@ def of_kind(X, kind):
 class TestInstancesWithoutFeatures:
     """Rows of which all entries are 0."""
 
-    @pytest.mark.parametrize(
-        ("loss", "average", "exact"),
-        [("margin", True, False), ("softmax", False, True), ("triplet", True, True)],
-    )
-    @pytest.mark.parametrize("kind", ["sparse", "dense"])
-    def test_the_most_frequent_labels(self, average, kind, loss, exact, way, make):
-        X, Y = texts()
-        own = {"embedding_dim": "auto", "n_candidates": 20, "average": average, "dropout": 0.2}
-        model = make(loss, learning_rate=0.1, **own, **way).fit(of_kind(X, kind), sp.csr_array(Y))
-        assert model.embedding_dim_ == (100 if kind == "sparse" else 0)
-        assert model.intercept_.any() == (kind == "dense")
-        np.testing.assert_array_equal(model.label_counts_, Y.sum(axis=0))
-        zeros = sp.csr_array(np.eye(3, 80))
-        zeros.data[:] = 0
-        assert zeros.nnz == 3
-        for nothing in (sp.csr_array((3, 80)), np.zeros((3, 80)), -np.zeros((3, 80)), zeros):
-            labels, scores = model.predict_topk(nothing, 90, exact=exact)
-            np.testing.assert_array_equal(labels, [by_frequency(Y.sum(axis=0))] * 3)
-            expected = log_odds(Y.sum(axis=0), 600)[labels] + model.threshold_
-            np.testing.assert_allclose(scores, expected, rtol=1e-12)
-
-    @pytest.mark.parametrize("embedding_dim", [0, 7])
-    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("kind", ["sparse", "dense"])
     @pytest.mark.parametrize("targets", ["sparse", "dense", "classes", "two classes"])
-    def test_all_answers(self, targets, kind, dtype, embedding_dim, make):
+    def test_all_answers(self, targets, kind, make):
         """Of instances with features, too: each has the same answer as alone."""
         X, Y = texts()
         Y[np.arange(600) % 5 > 0, 7] = 1  # 4 of 5 instances have it
@@ -101,20 +77,18 @@ class TestInstancesWithoutFeatures:
             "classes": Y[:, :7].argmax(axis=1),
             "two classes": np.where(Y[:, 7] > 0, "b", "a"),
         }[targets]
-        X = of_kind(X, kind).astype(dtype)
-        model = make(embedding_dim=embedding_dim, top_k=5).fit(X, y)
+        X = of_kind(X, kind)
+        model = make(embedding_dim=None, top_k=5).fit(X, y)
         counts = model.label_counts_
         order, expected = by_frequency(counts), log_odds(counts, 600)
-        tol = {"rtol": 1e-5 if dtype == np.float32 else 1e-12}
         filled = X[np.flatnonzero(np.diff(X.indptr) > 0)[:2]]
-        some = sp.vstack([X[:0], sp.csr_array((1, 80), dtype=dtype), filled, X[:1] * 0])
+        some = sp.vstack([X[:0], sp.csr_array((1, 80)), filled, X[:1] * 0])
         scores, found = model.decision_function(some), model.predict(some)
-        assert scores.dtype == dtype
         if targets == "two classes":
-            np.testing.assert_allclose(scores[[0, 3]], expected[1] - expected[0], **tol)
+            np.testing.assert_allclose(scores[[0, 3]], expected[1] - expected[0], rtol=1e-12)
             assert found[[0, 3]].tolist() == ["b", "b"]
         elif targets == "classes":
-            np.testing.assert_allclose(scores[[0, 3]], [expected] * 2, **tol)
+            np.testing.assert_allclose(scores[[0, 3]], [expected] * 2, rtol=1e-12)
             assert (found[[0, 3]] == model.classes_[order[0]]).all()
         else:
             if targets == "sparse":
@@ -142,13 +116,6 @@ class TestInstancesWithoutFeatures:
         model = make().fit(X, sp.csr_array(Y))
         assert model.predict(X[filled]).nnz == Y[filled].sum()
         assert model.predict(X[~filled]).nnz == 0
-
-    @pytest.mark.parametrize("exact", [True, False])
-    def test_without_intercepts_they_say_nothing(self, exact, make):
-        X, Y = texts(12)
-        model = make(fit_intercept=False).fit(X, Y)
-        assert not model.decision_function(np.zeros((2, 80))).any()
-        assert not model.predict_topk(np.zeros((2, 80)), 12, exact=exact)[1].any()
 
     def test_a_warm_start_has_the_frequencies_of_its_own_instances(self, make):
         X, Y = texts(12)
@@ -191,38 +158,11 @@ class TestScores:
 
 
 class TestDenseInstances:
-    @pytest.mark.parametrize("loss", ["margin", "softmax"])
-    def test_they_need_them(self, loss, make):
-        X, y = load_iris(return_X_y=True)
-        own = {"embedding_dim": "auto", "max_iter": 50, "learning_rate": 0.1}
-        with_, without = (
-            make(loss, fit_intercept=f, **own).fit(X / 8, y).score(X / 8, y) for f in (True, False)
-        )
-        assert with_ > without + 0.05
-
-    @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.coo_matrix])
     @pytest.mark.parametrize("embedding_dim", ["auto", 5])
-    def test_they_train_them(self, embedding_dim, container, make):
+    def test_they_train_them(self, embedding_dim, make):
         X, y = dense()
-        start = make(embedding_dim=embedding_dim, learning_rate=1e-300).fit(container(X), y)
+        start = make(embedding_dim=embedding_dim, learning_rate=1e-300).fit(X, y)
         expected = 0.01 * np.log(np.bincount(y) / len(y))
         np.testing.assert_allclose(start.intercept_, expected, rtol=1e-12)
-        model = make(embedding_dim=embedding_dim).fit(container(X), y)
+        model = make(embedding_dim=embedding_dim).fit(X, y)
         assert np.abs(model.intercept_ - expected).min() > 0.01
-
-    def test_without(self, make):
-        X, y = dense()
-        model = make(embedding_dim=None, fit_intercept=False).fit(X, y)
-        assert model.intercept_.tolist() == [0.0] * 6
-
-    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    def test_two_classes(self, dtype, make):
-        X, y = dense()
-        y = y > 1
-        model = make(embedding_dim=None, max_iter=20, learning_rate=0.3).fit(X.astype(dtype), y)
-        scores = (model.embed(X) @ model.coef_.T + model.intercept_) @ [-1, 1]
-        assert model.intercept_.shape == (2,)
-        assert model.decision_function(X).dtype == model.intercept_.dtype == dtype
-        np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-5)
-        assert np.abs(model.intercept_ @ [-1, 1]) > 0.1
-        assert model.score(X, y) > 0.95

@@ -59,19 +59,3 @@ def test_whole_weights_are_repeated_rows(problem, seed, method, make):
     np.testing.assert_array_equal(weighted.label_counts_, Y[weight > 0].sum(axis=0))
     assert repeated.n_samples_fit_ == len(rows)
     np.testing.assert_array_equal(repeated.label_counts_, Y[rows].sum(axis=0))
-
-
-class TestCounts:
-    """Instances that were passed, with any weight above 0."""
-
-    X = np.array([[1.0, 0], [1, 0], [0, 1], [0, 1], [1, 1], [0, 0]])
-    Y = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 0], [1, 1, 0], [0, 1, 0]])
-    weight = np.array([0.5, 0.5, 0.0, 0.5, 1e-9, 3.0])
-
-    def test_a_warm_start_counts_its_own_and_forgets_no_label(self, make):
-        model = make(warm_start=True).fit(self.X[:4], self.Y[:4, :2])
-        model.fit(self.X[:2], self.Y[:2, :2])
-        assert model.label_counts_.tolist() == [2, 0]
-        assert model.n_samples_fit_ == 2
-        assert len(model._unseen_labels) == 0
-        assert model.predict_topk(self.X[2:3], 1)[0].tolist() == [[1]]

@@ -1,8 +1,5 @@
 """Where training ends: parameters, weights of instances, memory, divergence, overflow."""
 
-import re
-import types
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -16,20 +13,6 @@ from sklearn_xc.search import ProductIndex
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
 
 ANSWERS = ("predict", "predict_topk", "decision_function", "embed")
-
-
-class TestTargets:
-    @pytest.mark.parametrize("loss", ["margin", "softmax", "triplet"])
-    @pytest.mark.parametrize("gradient", ["exact", "sampled", "mips", "decomp_mips"])
-    def test_instances_with_all_labels(self, gradient, loss, make, xy):
-        """They have no negatives, and others do."""
-        X, Y = xy
-        Y = Y[:, :5].tolil()
-        Y[:30] = 1
-        model = make(loss, gradient=gradient, learning_rate=0.1, sampled_epochs=0.5)
-        model.fit(X, Y.tocsr())
-        assert np.isfinite(model.coef_).all()
-        assert model.coef_.any()
 
 
 class TestWeights:
@@ -56,8 +39,6 @@ class TestParameters:
         ("parameters", "message"),
         [
             ({"gradient": MessagePassing(n_blocks=0)}, "n_blocks must be None or .* Got 0"),
-            ({"gradient": MessagePassing(n_rounds=-1)}, "n_rounds must be .* Got -1"),
-            ({"gradient": MessagePassing(n_rounds=1.0)}, r"n_rounds must be .* Got 1\.0"),
             ({"gradient": MessagePassing(n_rounds=10**12)}, "n_rounds must be .* Got 10{12}"),
             ({"gradient": MessagePassing(n_blocks=7)}, "from 1 to .* columns, 6.* Got 7"),
             (
@@ -76,11 +57,6 @@ class TestParameters:
             model.fit(*xy)
         assert not [name for name in vars(model) if name.endswith("_")]
 
-    def test_more_candidates_than_labels_take_all(self, make, xy):
-        a, b = (make(gradient="mips", index="exact", n_candidates=m).fit(*xy) for m in (15, 999))
-        np.testing.assert_array_equal(a.coef_, b.coef_)
-        assert b.n_candidates_ == 15
-
 
 class TestMemory:
     def test_too_small_is_refused_before_anything_is_allocated(self, make, xy):
@@ -91,20 +67,6 @@ class TestMemory:
         ):
             make(max_memory="1KB").fit(*xy)
 
-    @staticmethod
-    def needed(make, X, Y, **parameters):
-        """Return the KiB that a fit says it needs, and the error."""
-        with pytest.raises(MemoryBudgetError) as refused:
-            make(max_memory=1, **parameters).fit(X, Y)
-        return float(re.search(r"([\d.]+) KiB are needed", str(refused.value))[1]), refused
-
-    def test_without_a_hidden_layer_labels_count(self, make, xy):
-        X, Y = xy[0].toarray(), xy[1]
-        how = {"embedding_dim": None, "average": False}
-        needed, refused = self.needed(make, X, Y, **how)
-        assert refused.match(r".*the weights, 15 labels x 40 x 8 bytes,")
-        make(max_memory=f"{needed + 0.1} KiB", **how).fit(X, Y)
-
 
 class TestDivergence:
     """Gradients are bounded: it takes rates at which float32 overflows."""
@@ -114,12 +76,11 @@ class TestDivergence:
         rng = np.random.default_rng(0)
         return 10 * rng.normal(size=(60, 6)).astype(np.float32), rng.integers(0, 4, 60)
 
-    @pytest.mark.parametrize("loss", ["margin", "softmax", "triplet"])
-    @pytest.mark.parametrize("gradient", ["exact", "sampled", "mips"])
+    @pytest.mark.parametrize("gradient", ["exact", "mips"])
     @pytest.mark.parametrize("embedding_dim", [None, 4])
     @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
-    def test_the_rate_is_named(self, embedding_dim, gradient, loss, make, data):
-        model = make(loss, gradient=gradient, embedding_dim=embedding_dim, sampled_epochs=0.1)
+    def test_the_rate_is_named(self, embedding_dim, gradient, make, data):
+        model = make(gradient=gradient, embedding_dim=embedding_dim, sampled_epochs=0.1)
         coef = model.fit(*data).coef_.copy()
         model.set_params(learning_rate=2e38)
         message = r"training diverged at learning_rate=2e\+38. Lower it, or scale X"
@@ -131,22 +92,17 @@ class TestDivergence:
 class TestLargeNumbers:
     """Overflow is an error that names what was large, wherever it happens."""
 
-    PLACES = types.MappingProxyType(
-        {"X": (1e200, 1.0, 1.0), "weight": (1.0, 1e300, 1.0), "rate": (1.0, 1.0, 1e307)}
-    )
-
     def test_the_sum_of_weights(self, make, xy):
         with pytest.raises(ValueError, match=r"sum of sample_weight must be finite, .* 1e\+308"):
             make().fit(*xy, sample_weight=np.full(120, 1e308))
 
-    @pytest.mark.parametrize("embedding_dim", [None, 6])
-    @pytest.mark.parametrize("kind", ["classes", "two classes", "sparse", "dense"])
-    def test_answers(self, kind, embedding_dim, make, xy):
+    @pytest.mark.parametrize("kind", ["two classes", "sparse"])
+    def test_answers(self, kind, make, xy):
         X, Y = xy
         places = X.toarray()[:, :4].argmax(axis=1)
-        y = {"classes": places, "two classes": places > 1, "sparse": Y, "dense": Y.toarray()}[kind]
+        y = {"two classes": places > 1, "sparse": Y}[kind]
         for dtype, big in ((np.float32, 1e30), (np.float64, 1e300)):
-            model = make(embedding_dim=embedding_dim).fit(X.astype(dtype), y)
+            model = make().fit(X.astype(dtype), y)
             model.coef_ = model.coef_ * dtype(big)
             for answer in (*ANSWERS[:3], "search"):
                 ask = getattr(model, answer, None) or (lambda x: model.predict_topk(x, exact=False))  # noqa: B023

@@ -41,15 +41,6 @@ def test_max_memory_holds_for_answers(call, make, xy):
         ask(model.set_params(max_memory=size - 1), xy[0])
 
 
-def test_max_memory_holds_for_sparse_answers(make, xy):
-    model = make(top_k=5).fit(*xy)
-    model.set_params(max_memory=120 * 5 * 16).predict(xy[0])
-    for ask in (model.predict, model.decision_function):
-        model.set_params(max_memory=120 * 5 * 16 - 1)
-        with pytest.raises(MemoryBudgetError, match="the answer, 120 instances x k=5"):
-            ask(xy[0])
-
-
 def test_max_memory_holds_for_the_index(make, xy):
     model = make(gradient="mips").fit(*xy)
     model.set_params(max_memory=3 * 14 * 6 * 8 - 1)

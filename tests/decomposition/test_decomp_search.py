@@ -8,7 +8,6 @@ from sklearn_xc import DecompMIPSClassifier
 from sklearn_xc.decomposition import search
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.metrics import ndcg_at_k
-from sklearn_xc.metrics.gains import ranking_gains
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.ConvergenceWarning")
 
@@ -49,20 +48,6 @@ def assert_same_model(a, b):
     np.testing.assert_array_equal(a.feature_embedding_, b.feature_embedding_)
     for name in ("threshold_", "n_iter_", "learning_rate_"):
         assert getattr(a, name) == getattr(b, name)
-
-
-class TestGains:
-    def test_are_the_public_metric_row_by_row(self):
-        rng = np.random.default_rng(0)
-        Y = sp.csr_array((rng.random((40, 9)) < 0.2).astype(int))
-        topk = np.array([rng.permutation(9)[:5] for _ in range(40)])
-        topk[3, 2:] = -1
-        gains = ranking_gains(topk, Y.indptr, Y.indices)
-        for i in range(40):
-            assert gains[i] == pytest.approx(ndcg_at_k(Y[[i]], topk[[i]], k=5), abs=1e-12)
-
-    def test_without_labels_they_are_zero(self):
-        assert not ranking_gains(np.zeros((3, 2), int), np.zeros(4, int), np.empty(0, int)).any()
 
 
 class TestChoice:
@@ -142,13 +127,6 @@ class TestSameModel:
         model = make().fit(X, Y, sample_weight=weight)
         assert_same_model(model, make().fit(X[order], Y[order]))
         assert (model.coef_ != make().fit(X, Y).coef_).any()
-
-    def test_float32_and_classes(self, small_search):
-        X, Y = texts_like(300)
-        y = Y.toarray().argmax(axis=1)
-        model = make().fit(X.astype(np.float32), y)
-        assert model.coef_.dtype == np.float32
-        assert model.score(X.astype(np.float32), y) > 0.5
 
 
 class TestWarnings:

@@ -142,38 +142,12 @@ def test_samples_are_drawn_anew_for_each_batch_and_the_same_for_its_instances():
     assert set(first.labels[0, : first.counts[0]].tolist()) >= drawn[0]
 
 
-@each_loss
-def test_one_block_is_plain_search(loss):
-    W, batch = make()
-    plain = as_dense(gradient_of(method_of("mips", loss, W, 10), W, batch))
-    coupled = as_dense(gradient_of(method_of("one block", loss, W, 10), W, batch))
-    for a, b in zip(plain, coupled, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-12)
-
-
-@each_loss
-def test_many_rounds_over_all_labels_come_to_the_exact_gradient(loss, exact_gradient):
-    W, batch = make()
-    expected = exact_gradient(loss, W, batch)
-    method = method_of("coupled", loss, W)
-    distances = []
-    for method.n_rounds in (0, 1, 3000):
-        losses, dense = as_dense(gradient_of(method, W, batch))
-        distances.append(np.abs(dense - expected[1]).max())
-        assert (losses >= expected[0] - 1e-9).all()
-    assert distances[0] > 0.1
-    # Labels stop moving where all their gradients are below 1e-3, triplet's are whole numbers.
-    assert distances[-1] < 0.02
-    np.testing.assert_allclose(losses, expected[0], rtol=0.01)
-
-
 @each_kind
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_change_no_bit(name, dtype, monkeypatch):
-    W, batch = make(dtype)
+def test_threads_change_no_bit(name, monkeypatch):
+    W, batch = make(np.float32)
     expected = gradient_of(method_of(name, "margin", W, 10), W, batch)
     monkeypatch.setattr(protocol, "LEAST_WORK", 1)
-    for n_workers in (2, 3, 16):  # more than there are instances
+    for n_workers in (3, 16):  # more than there are instances
         found = gradient_of(method_of(name, "margin", W, 10), W, batch, n_workers)
         assert found.counts.tobytes() == expected.counts.tobytes()
         assert found.losses.tobytes() == expected.losses.tobytes()
@@ -218,24 +192,6 @@ def test_what_is_retrieved_at_first_makes_no_difference(
     assert index.asked == [(N, K)] if n_workers == 1 else sorted(index.asked) == [(3, K), (4, K)]
     assert shares[0] > 0.01
     assert shares[-1] <= 1.0
-
-
-def test_the_first_share_follows_what_is_wanted():
-    W, batch = make()
-    method = Searched(set_loss("margin"), K, FollowingIndex(RightIndex(W)), 0, 0.05)
-    passed = []
-    for _ in range(600):
-        gradient_of(method, W, batch)
-        passed.append(method.first_share)
-    assert min(passed[-300:]) > 0.05
-    assert max(passed[-300:]) - min(passed[-300:]) < 0.3
-    method = Searched(set_loss("margin"), 2, FollowingIndex(RightIndex(W)), 0, 0.05)
-    for _ in range(100):
-        gradient_of(method, W, batch)
-    assert method.first_share == 1.0  # all want more of so few: they are not asked for twice
-    method = Searched(set_loss("margin"), K, FollowingIndex(RightIndex(W)), 0, 0.95)
-    gradient_of(method, W, batch)
-    assert 0.9 < method.first_share < 0.95  # none wants more, and it may fall
 
 
 class ToldIndex:

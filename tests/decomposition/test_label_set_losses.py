@@ -13,7 +13,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin, make_label_set_loss
-from sklearn_xc.one_vs_all.losses import LOSSES
 
 STEP = 1e-6
 #: The most that a negative up to the floor may change a gradient.
@@ -56,21 +55,6 @@ def smoothed_margin(scores, n_positive, mu):
     return float(value), np.array([float(a) for a in alpha])
 
 
-def in_bi_simplex(n_positive, n):
-    """Return scipy's description of the bi-simplex."""
-    bounds = [(-1, 0)] * n_positive + [(0, 1)] * (n - n_positive)
-    is_negative = 1.0 * (np.arange(n) >= n_positive)
-    return {
-        "bounds": bounds,
-        "constraints": [
-            {"type": "eq", "fun": np.sum, "jac": lambda a: np.ones(n)},
-            {"type": "ineq", "fun": lambda a: 1 - a @ is_negative, "jac": lambda a: -is_negative},
-        ],
-        "method": "SLSQP",
-        "options": {"ftol": 1e-13, "maxiter": 500},
-    }
-
-
 @st.composite
 def instances(draw, max_scale=1e4):
     """Draw scores with ties, how many of them are positives, and mu."""
@@ -109,43 +93,6 @@ def test_margin_is_exact_for_many_labels(label_set_loss, n_positive, mu, spread)
         "far": rng.normal(size=700) - 4.0 * (np.arange(700) < n_positive),
     }[spread]
     check_margin(label_set_loss, scores, n_positive, mu)
-
-
-@pytest.mark.parametrize("mu", [0.1, 1.0, 5.0])
-@pytest.mark.parametrize("n_positive", [1, 3])
-@pytest.mark.parametrize("shift", [-1.5, 0.0, 1.5])
-def test_margin_agrees_with_a_quadratic_program(label_set_loss, n_positive, mu, shift):
-    rng = np.random.default_rng(7)
-    scores = rng.normal(size=9)
-    scores[n_positive:] += shift
-    value, gradient, _ = label_set_loss("margin", scores, n_positive, mu)
-    raised = scores + (np.arange(9) >= n_positive)
-
-    projected = scipy.optimize.minimize(
-        lambda a: 0.5 * ((a - raised / mu) ** 2).sum(),
-        np.zeros(9),
-        jac=lambda a: a - raised / mu,
-        **in_bi_simplex(n_positive, 9),
-    )
-    np.testing.assert_allclose(gradient, projected.x, atol=1e-6)
-    largest = scipy.optimize.minimize(
-        lambda a: mu / 2 * a @ a - a @ raised,
-        np.zeros(9),
-        jac=lambda a: mu * a - raised,
-        **in_bi_simplex(n_positive, 9),
-    )
-    assert value == pytest.approx(-largest.fun, abs=1e-7)
-
-
-@given(instance=instances(max_scale=50.0))
-def test_margin_tends_to_the_largest_violation(label_set_loss, instance):
-    """Eq. 3; half of mu times the squared norm of the maximiser, at most 2, is lost."""
-    scores, n_positive, mu = instance
-    violations = scores[n_positive:, None] - scores[None, :n_positive] + 1
-    expected = max(violations.max(initial=0.0), 0.0)
-    for smoothing in (mu, 1e-3 * mu, 1e-9):
-        value = label_set_loss("margin", scores, n_positive, smoothing)[0]
-        assert -1e-12 <= expected - value <= smoothing + 1e-12
 
 
 @given(instance=instances())
@@ -229,14 +176,6 @@ def test_labels_below_the_support_floor_are_not_needed(label_set_loss, loss, ins
     assert restricted == pytest.approx(value, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize(("largest", "mu"), [(2.0, 0.75), (0.0, 5.0)])
-def test_the_support_floor_of_the_margin_is_the_best_there_is(label_set_loss, largest, mu):
-    """With many equal positives the level is as high as it can be."""
-    known = MaxMargin.support_floor(largest, 0.5, (mu,))
-    scores = np.append(np.full(1000, 0.5), [largest, known + 0.01])
-    assert label_set_loss("margin", scores, 1000, mu)[1][-1] > 0
-
-
 @each_loss
 def test_no_negatives(label_set_loss, loss):
     value, gradient, floor = label_set_loss(loss, [0.5, -0.5], 2)
@@ -255,14 +194,6 @@ def test_nan_is_not_swallowed(label_set_loss, loss, at):
     scores = np.linspace(0.5, -0.5, 6)
     scores[at] = math.nan
     assert math.isnan(label_set_loss(loss, scores, 2)[0])
-
-
-def test_a_loss_holds_its_parameters():
-    assert MaxMargin().parameters == (1.0,)
-    assert MaxMargin(smoothing=np.float32(0.5)).parameters == (0.5,)
-    assert MaxMargin(2) == MaxMargin(2.0)
-    assert repr(MaxMargin(2)) == "MaxMargin(smoothing=2)"
-    assert LABEL_SET_LOSSES["margin"]() == MaxMargin()
 
 
 @pytest.mark.parametrize("smoothing", [0, -1.0, math.nan, math.inf, "1", None, True])
@@ -298,48 +229,10 @@ class Arity(Foreign):
         return 0.0, 0.0
 
 
-class Single(Foreign):
-    """A loss without a floor."""
-
-    @staticmethod
-    def gradient(scores, n_positive, n, parameters, out, work):
-        return 0.0
-
-
-class Triple(Foreign):
-    @staticmethod
-    def gradient(scores, n_positive, n, parameters, out, work):
-        return 0.0, 0.0, 0.0
-
-
-class Python(Foreign):
-    @staticmethod
-    def gradient(scores, n_positive, n, parameters, out, work):
-        return {"loss": scores}[scores], 0.0
-
-
 class Floorless(Foreign):
     @staticmethod
     def support_floor(largest_negative, smallest_positive, parameters):
         pass
-
-
-class Callables(Foreign):
-    gradient = np.exp
-
-
-class Numbers(Foreign):
-    parameters = [1.0]  # noqa: RUF012
-
-
-class Text(Foreign):
-    parameters = ("1",)
-
-
-def test_a_name_or_an_object():
-    foreign = Foreign()
-    assert make_label_set_loss("triplet") == LABEL_SET_LOSSES["triplet"]()
-    assert make_label_set_loss(foreign) is foreign
 
 
 @pytest.mark.parametrize(
@@ -349,20 +242,10 @@ def test_a_name_or_an_object():
         (Foreign, r"must be one of .* Got the class Foreign; .* such as Foreign\(\)"),
         (None, "must be one of .* Got None"),
         (Bound(), "gradient of Bound must be a static method"),
-        (Numbers(), r"parameters of Numbers must be a tuple of numbers. Got \[1.0\]"),
         (Arity(), r"gradient of .*Arity.* cannot be compiled: .*argument"),
-        (Single(), r"gradient of .*Single.* must return the loss and .* Got float64"),
-        (Triple(), r"gradient of .*Triple.* must return the loss and .* Got UniTuple"),
-        (Python(), r"gradient of .*Python.* cannot be compiled: "),
         (Floorless(), r"support_floor of .*Floorless.* must return a number. Got none"),
-        (Callables(), r"gradient of Callables must be a static method"),
-        (Text(), r"parameters of Text must be a tuple of numbers. Got \('1',\)"),
     ],
 )
 def test_what_is_no_loss_is_told(loss, message):
     with pytest.raises(ValueError, match=f"Me: loss.*{message}|Me: loss: {message}"):
         make_label_set_loss(loss, "Me: loss")
-
-
-def test_the_two_registries_share_no_name():
-    assert not set(LABEL_SET_LOSSES) & set(LOSSES)

@@ -58,12 +58,6 @@ def data_of(kind):
     return sp.csr_array(wide), sp.csr_array(indicator(y))
 
 
-def assert_same(a, b):
-    for name in ("coef_", "intercept_", "feature_embedding_", "threshold_"):
-        one, other = getattr(a, name), getattr(b, name)
-        assert (one is None and other is None) or np.array_equal(one, other)
-
-
 class TestScores:
     @pytest.mark.parametrize("kind", ["dense", "sparse"])
     @pytest.mark.parametrize("metric", METRICS)
@@ -117,26 +111,6 @@ class TestScores:
         assert model.predict(X).sum() == pytest.approx(Y.sum(), rel=0.05)
         far = X + 100
         assert not model.predict(far).any()
-
-    def test_a_row_of_zeros_is_a_point_without_fit_intercept(self):
-        X, y = make_points()
-        zero = np.zeros((1, D))
-        model = make("euclidean", fit_intercept=False).fit(X, y)
-        np.testing.assert_allclose(
-            model.decision_function(zero), -distances(model, zero), atol=1e-12
-        )
-        with_frequencies = make("euclidean").fit(X, y)
-        assert np.ptp(with_frequencies.decision_function(zero)) < 1e-12  # all are as frequent
-
-    def test_are_explained_by_leaving_features_out(self):
-        X, y = make_points()
-        model = make("mahalanobis", fit_intercept=False).fit(X, y)
-        explanation = model.explain(X[0], 3, n_features=None)
-        without = X[0].copy()
-        without[2] = 0
-        at = list(explanation.features).index(2)
-        fall = model.decision_function(X[:1])[0, 3] - model.decision_function([without])[0, 3]
-        assert explanation.contributions[at] == pytest.approx(fall)
 
 
 def slope(function, at):
@@ -202,19 +176,6 @@ class TestGradients:
             np.testing.assert_allclose((L - features) / rate, by_L, atol=2e-5)
             assert np.abs(by_L).max() > 0.01
 
-    @pytest.mark.parametrize("loss", LOSSES)
-    @pytest.mark.parametrize("metric", METRICS)
-    def test_searched_is_exact_with_all_candidates(self, metric, loss, monkeypatch):
-        monkeypatch.setattr("sklearn_xc.decomposition.training._SAMPLED_EPOCHS", 0.0)
-        X, y = make_points()
-        Y, same = indicator(y), {"n_candidates": K}
-        expected = make(metric, loss).fit(X, Y)
-        for gradient in ("mips", "decomp_mips"):
-            model = make(metric, loss, gradient=gradient, index="exact", **same).fit(X, Y)
-            np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-9)
-            np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-9)
-        assert np.abs(expected.coef_).max() > 0.1
-
     @pytest.mark.parametrize("metric", METRICS)
     def test_a_loss_of_more_than_differences_is_refused(self, metric):
         class SquaredError:
@@ -258,15 +219,6 @@ class TestTraining:
         own = np.array([few[y == k] @ X[y == k] / few[y == k].sum() for k in range(K)])
         np.testing.assert_allclose(weighted.coef_ / 2, mean + 0.3 * (own - mean), atol=1e-12)
 
-    @pytest.mark.parametrize("metric", METRICS)
-    def test_a_weight_is_a_repeated_row(self, metric):
-        X, y = make_points()
-        weight = 1.0 + (np.arange(N) % 3 == 0)
-        twice = np.repeat(np.arange(N), weight.astype(int))
-        order = np.random.default_rng(0).permutation(len(twice))
-        a = make(metric).fit(X, y, weight)
-        assert_same(a, make(metric).fit(X[twice][order], y[twice][order]))
-
     def test_goes_on_by_a_warm_start(self):
         X, y = make_points(noise=0.8)
         model = make("mahalanobis", "softmax", warm_start=True, embedding_dim=None).fit(X, y)
@@ -275,32 +227,3 @@ class TestTraining:
         model.set_params(metric="euclidean")
         with pytest.raises(ValueError, match="metric='euclidean' does not fit the weights"):
             model.fit(X, y)
-
-
-class TestMahalanobis:
-    def test_is_positive_semidefinite(self):
-        X, y = make_points()
-        for how in ({}, {"embedding_dim": 3}, {}):
-            L = make("mahalanobis", "triplet", **how).fit(X, y).feature_embedding_
-            M = L @ L.T
-            assert M.shape == (D, D)
-            np.testing.assert_array_equal(M, M.T)
-            values = np.linalg.eigvalsh(M)
-            assert values.min() > -1e-12 * values.max()
-            assert (values > 1e-9 * values.max()).sum() == how.get("embedding_dim", D)
-
-    def test_columns_of_noise_do_not_count(self):
-        """Few instances a class: the Euclidean distance has nothing to learn from but proxies."""
-        rng = np.random.default_rng(0)
-        n_classes, n_each, n_own, n_noise = 300, 12, 8, 16
-        y = np.repeat(np.arange(n_classes), n_each)
-        own = rng.normal(size=(n_classes, n_own))[y] + 0.2 * rng.normal(size=(len(y), n_own))
-        X = np.hstack([own, rng.normal(size=(len(y), n_noise))])
-        train = np.arange(len(y)) % n_each < 6
-        scores = {}
-        for metric in METRICS:
-            model = make(metric, learning_rate=0.3, max_iter=10).fit(X[train], y[train])
-            scores[metric] = model.score(X[~train], y[~train])
-        assert scores["mahalanobis"] > scores["euclidean"] + 0.2  # 0.36 here
-        M = model.feature_embedding_ @ model.feature_embedding_.T
-        assert np.trace(M[:n_own, :n_own]) / n_own > 2 * np.trace(M[n_own:, n_own:]) / n_noise
