@@ -28,7 +28,7 @@ def hierarchical_f1(
     ----------
     Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels), or sequence
         Indicators of 0 and 1 whose columns are the first nodes of `hierarchy`
-        (``hierarchy.aligned(model.classes_)`` puts the labels of a model first), or a sequence
+        (`labels` of the methods that make a hierarchy puts those of a model first), or a sequence
         with a list of node names, or one name, for each of n_samples rows.
     hierarchy : LabelHierarchy
         Which labels are above which.

@@ -37,10 +37,6 @@ def named_edges(hierarchy):
         lambda: LabelHierarchy(
             ["oak", "tree", "plant", "moss", "damp"], [(0, 1), (1, 2), (3, 2), (3, 4)]
         ),
-        lambda: LabelHierarchy.from_paths(
-            ["p", "p/t", "p/t/o", "p/m", "d", "d/m"],
-            labels=["plant", "tree", "oak", "moss", "damp", "moss"],
-        ),
     ],
 )
 def test_one_graph_made_in_many_ways(make):
@@ -69,16 +65,6 @@ def test_paths():
     assert named_edges(folders) == {("/usr/lib", "/usr")}
 
 
-def test_a_label_with_several_paths_has_several_parents():
-    found = LabelHierarchy.from_paths(
-        ["1", "1.1", "2.5", "2.5.3", "1.1.8"], separator=".", labels=["A", "B", "B", "C", "C"]
-    )
-    assert found.names.tolist() == ["A", "B", "C", "2"]
-    assert named_edges(found) == {("B", "A"), ("B", "2"), ("C", "B")}
-    below_itself = LabelHierarchy.from_paths(["x", "x/y"], labels=["A", "A"])
-    assert named_edges(below_itself) == set()
-
-
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
@@ -96,7 +82,6 @@ def test_a_label_with_several_paths_has_several_parents():
         (lambda h: h.from_paths("a/b"), TypeError, "paths must be texts.*Got 'a/b'"),
         (lambda h: h.from_paths(["a//b"]), ValueError, "without empty parts. Got 'a//b'"),
         (lambda h: h.from_paths(["a", "a"]), ValueError, "distinct. Got 'a' more than once"),
-        (lambda h: h.from_paths(["a/b", "c"], labels=["x", "a"]), ValueError, "no label. Got 'a'"),
     ],
 )
 def test_no_hierarchy(make, kind, message):

@@ -136,9 +136,14 @@ def write_tiny_bert():
     tokenizer = tokenizers.Tokenizer(models.WordLevel(numbers, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     config = transformers.BertConfig(
-        vocab_size=len(numbers), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=16, max_position_embeddings=32, pad_token_id=0,
-    )  # fmt: skip
+        vocab_size=len(numbers),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=32,
+        pad_token_id=0,
+    )
     model, rng = transformers.BertModel(config, add_pooling_layer=False), np.random.default_rng(0)
     for name, parameter in model.named_parameters():
         # Texts with other words have other vectors: words say most.
@@ -148,9 +153,13 @@ def write_tiny_bert():
     with quiet():
         model.save_pretrained(place)
     transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]",
-        sep_token="[SEP]", model_max_length=32,
-    ).save_pretrained(place)  # fmt: skip
+        tokenizer_object=tokenizer,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        model_max_length=32,
+    ).save_pretrained(place)
     try:
         os.rename(place, folder)
     except OSError:  # another process was faster

@@ -17,6 +17,8 @@ from sklearn_xc.ensemble.wrapped import WrappedClassifier
 DATES = np.full((60, 15), "2020-01-01", "datetime64[D]")
 X, Y = made(5, 0)
 CLASSES_OF_Y = np.resize(["a", "b", "c"], 60)
+#: Stands for all estimators where a check is in one shared place.
+ONE = "OvALinearXC"
 NAMES = {one.estimator.__name__ for one in ENTRIES.values()}
 NOT_BINARY = r"y must be a binary indicator of 0 and 1 .* row {}, column {} holds {}"
 
@@ -32,6 +34,12 @@ def name(request):
     return request.param
 
 
+def on_one_and_some(table, some):
+    """Try all cases on one estimator, for a check in one shared place, and `some` on each."""
+    cases = [(ONE, kind) for kind in table] + [(n, kind) for n in ENTRIES for kind in some]
+    return pytest.mark.parametrize(("name", "kind"), dict.fromkeys(cases), scope="module")
+
+
 @pytest.fixture(scope="module")
 def entry(name):
     return ENTRIES[name]
@@ -42,14 +50,6 @@ def fitted(entry):
     """Return a model that no test may change; what is computed on demand is there."""
     model = entry.make().fit(X, Y)
     model.score(X, Y)
-    return model
-
-
-@pytest.fixture(scope="module")
-def of_classes(entry):
-    """Return a model of classes that no test may change."""
-    model = entry.make().fit(X, CLASSES_OF_Y)
-    model.score(X, CLASSES_OF_Y)
     return model
 
 
@@ -95,17 +95,12 @@ def assert_refused(call, match, *arguments, error=(ValueError, TypeError), **nam
     before.check()
 
 
-#: Instances, made of good ones, and what is said of them.
+#: Instances, made of good ones, and the message.
 INSTANCES = {
     "NaN": (lambda x: with_value(x, 3, 2, np.nan), "Input X contains NaN"),
-    "infinity": (lambda x: with_value(x, 3, 2, np.inf), "Input X contains infinity"),
-    "NaN, dense": (lambda x: with_value(x, 3, 2, np.nan).toarray(), "Input X contains NaN"),
     "infinity, dense": (lambda x: with_value(x, 3, 2, -np.inf).toarray(), "X contains infinity"),
     "no rows": (lambda x: x[:0], r"0 sample\(s\) \(shape=\(0, 15\)\).* by {}"),
-    "no rows, dense": (lambda x: x[:0].toarray(), r"0 sample\(s\) \(shape=\(0, 15\)\).* by {}"),
     "no columns": (lambda x: x[:, :0], r"0 feature\(s\) \(shape=\(\d+, 0\)\).* by {}"),
-    "no columns, dense": (lambda x: x[:, :0].toarray(), r"0 feature\(s\) .* by {}"),
-    "three dimensions": (lambda x: x.toarray()[None], "dim 3"),
     "one dimension": (lambda x: x.toarray()[0], "Expected 2D array, got 1D array"),
     "texts": (lambda x: np.full((60, 15), "a"), "could not convert string to float"),
     "complex": (lambda x: x.toarray() * 1j, "Complex data not supported"),
@@ -117,13 +112,13 @@ INSTANCES = {
 }
 
 
-@pytest.mark.parametrize("kind", INSTANCES)
+@on_one_and_some(INSTANCES, ["NaN", "masked", "no rows"])
 def test_instances(any_name, entry, fitted, trainings, kind):
     make, says = INSTANCES[kind]
     bad, says = make(X), says.format(any_name)
-    if entry.has("estimator"):  # which knows what X should be
+    if entry.has("estimator"):  # which checks X itself
         says += "|y has 60 rows and X has (1|15);"
-    y = Y[:0] if kind in ("no rows", "no rows, dense") else Y
+    y = Y[:0] if kind == "no rows" else Y
     for call in trainings:
         # Later calls may find another number of features first.
         assert_refused(call, f"{says}|is expecting 15", bad, y)
@@ -143,10 +138,9 @@ def test_another_number_of_features(any_name, entry, fitted, container):
         assert_refused(entry.make(warm_start=True).fit(X, Y).fit, says, bad, Y)
 
 
-@pytest.mark.parametrize("shape", [(60, 2**31), (60, 2**31 - 1)])
-def test_more_columns_than_int32_counts(any_name, entry, shape):
-    says = rf"{any_name}: X must have at most 2\*\*31 - 2 .*{shape[1]}"
-    assert_refused(entry.make().fit, says, sp.csr_array(shape), Y)
+def test_more_columns_than_int32_counts(any_name, entry):
+    says = rf"{any_name}: X must have at most 2\*\*31 - 2 .*{2**31 - 1}"
+    assert_refused(entry.make().fit, says, sp.csr_array((60, 2**31 - 1)), Y)
 
 
 def twice(matrix, container, dtype):
@@ -160,40 +154,29 @@ def twice(matrix, container, dtype):
     return container((np.ones(indices.size, dtype), indices, indptr), shape=matrix.shape)
 
 
-#: Targets, and what is said of them.
+#: Targets, and the message.
 TARGETS = {
-    **{
-        f"{value}{kind}": (container(with_value(Y, 8, 3, value)), NOT_BINARY.format(8, 3, value))
-        for value in (2, -1, 0.5)
-        for kind, container in {"": sp.csr_array, ", dense": sp.csr_array.toarray}.items()
-    },
+    "2": (with_value(Y, 8, 3, 2), NOT_BINARY.format(8, 3, 2)),
+    "0.5, dense": (with_value(Y, 8, 3, 0.5).toarray(), NOT_BINARY.format(8, 3, 0.5)),
     "NaN": (with_value(Y, 8, 3, np.nan), NOT_BINARY.format(8, 3, "nan")),
-    "infinity": (with_value(Y, 8, 3, np.inf), NOT_BINARY.format(8, 3, "inf")),
     "NaN, dense": (with_value(Y, 8, 3, np.nan).toarray(), "Input y contains NaN or infinity"),
-    "infinity, dense": (with_value(Y, 8, 3, np.inf).toarray(), "Input y contains NaN or infinity"),
     "NaN, classes": (np.append(np.arange(59.0), np.nan), "1 of 60 rows whose class is missing"),
     "257 times one": (
         sp.coo_array((np.ones(257, np.int8), (np.zeros(257, int),) * 2), shape=(60, 2)),
         NOT_BINARY.format(0, 0, "257") + ".* summed",
     ),
-    **{
-        f"twice, {container.__name__}, {np.dtype(dtype)}": (
-            twice(Y, container, dtype), NOT_BINARY.format(0, 0, "2") + ".* summed"
-        )
-        for container in (sp.coo_array, sp.csr_array, sp.csc_array)
-        for dtype in (bool, np.int8, np.float32)
-    },
+    "twice, CSR of bool": (
+        twice(Y, sp.csr_array, bool),
+        NOT_BINARY.format(0, 0, "2") + ".* summed",
+    ),
+    "twice, CSC": (twice(Y, sp.csc_array, float), NOT_BINARY.format(0, 0, "2") + ".* summed"),
     "no columns": (sp.csr_array((60, 0)), r"y must have at least one label .*\(60, 0\)"),
-    "no columns, dense": (np.zeros((60, 0)), r"y must have at least one label .*\(60, 0\)"),
     "fewer rows": (Y[:50], "y has 50 rows and X has 60"),
-    "fewer rows, dense": (Y[:50].toarray(), "y has 50 rows and X has 60"),
     "fewer rows, classes": (np.arange(50) % 3, "y has 50 rows and X has 60"),
     "none": (None, "requires y to be passed, but the target y is None"),
     "lists": ([[1], [2, 3]] * 30, r"MultiLabelBinarizer\(sparse_output=True\)"),
-    "an array of lists": (np.array([[1], [2, 3]] * 30, object), "MultiLabelBinarizer"),
     "tuples": ([("cat",), ("cat", "dog")] * 30, "MultiLabelBinarizer"),
     "three dimensions": (np.zeros((2, 60, 3)), r"y must be 1-D or 2-D.* \(2, 60, 3\)"),
-    "a number": (7, r"y must be 1-D or 2-D.* \(\)"),
     "texts in columns": (np.full((60, 2), "a"), "a 2-D y must be a binary indicator.*<U1"),
     "complex, sparse": (sp.csr_array((60, 2), dtype=complex), "a sparse y .*complex128"),
     "rows of an indicator": (
@@ -201,21 +184,17 @@ TARGETS = {
         r"Got an array of shape \(1, \d+\) in row 0: stack rows",
     ),
     "one sparse dimension": (sp.coo_array(np.ones(60)), r"y.* 2 dimensions .*\(60,\)"),
-    "one class": (np.ones(60), "y holds one class, 1.0; at least two classes are needed"),
-    "one class of texts": (np.full(60, "a"), "y holds one class, 'a'; at least two classes"),
-    "one class, bool": (np.zeros(60, bool), "y holds one class, False; at least two classes"),
+    "one class": (np.full(60, "a"), "y holds one class, 'a'; at least two classes"),
     "fractions": (np.arange(60) / 7, "Unknown label type: continuous"),
     "missing": (pd.Series(["a", "b", None] * 20, dtype="string"), "missing"),
     "two kinds": (np.array([1, "a", 2] * 20, object), "of one kind"),
-    "complex": (np.arange(60) % 3 * 1j, "Complex data not supported"),
     "times": (DATES[:, 0] - DATES[:, 0], "holds times"),
     "texts of bytes": (np.array([b"a", b"b"] * 30), "bytes"),
     "masked": (np.ma.masked_array(Y.toarray(), X.toarray()[:, :5] > 0.5), "y is a masked array"),
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize("kind", TARGETS)
-@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@on_one_and_some(TARGETS, ["2", "fewer rows", "masked"])
 def test_targets(class_name, trainings, kind):
     bad, says = TARGETS[kind]
     # After an indicator anything else may be refused for its kind or its columns.
@@ -246,29 +225,21 @@ def test_too_few_labels(class_name, entry):
 WEIGHTS = {
     "short": (np.ones(59), r"shape \(59,\), expected \(60,\)"),
     "column": (np.ones((60, 1)), r"shape \(60, 1\), expected \(60,\)"),
-    "two columns": (np.ones((60, 2)), r"shape \(60, 2\), expected \(60,\)"),
-    "one number": (2.0, r"shape \(\), expected \(60,\)"),
     "negative": (np.r_[np.ones(59), -1], "must not be negative, row 59 holds -1.0"),
     "NaN": (np.r_[np.ones(59), np.nan], "contains NaN at entry 59"),
-    "infinity": (np.r_[np.ones(59), np.inf], "contains infinity at entry 59"),
     "zeros": (np.zeros(60), "all entries of sample_weight are zero"),
     "texts": (["1"] * 60, "holds '1'"),
-    "None": ([1.0] * 59 + [None], "dtype object"),
-    "complex": (np.ones(60, complex), "dtype complex128"),
-    "rows of different lengths": ([[1.0]] * 59 + [[1.0, 2.0]], "no array of one dimension"),
     "sparse": (sp.csr_array(np.ones((60, 1))), "is a sparse matrix"),
-    "dates": (DATES[:, 0], "holds dates or times"),
     "masked": (np.ma.masked_array(np.ones(60), np.arange(60) == 1), "is a masked array"),
 }
 
 
-@pytest.mark.parametrize("weight", WEIGHTS)
-def test_sample_weight(class_name, fitted, of_classes, trainings, weight):
-    bad, says = WEIGHTS[weight]
+@on_one_and_some(WEIGHTS, ["short", "negative"])
+def test_sample_weight(class_name, fitted, trainings, kind):
+    bad, says = WEIGHTS[kind]
     says = rf"{class_name}.*sample_weight.*{says}|{class_name}: all entries of sample_weight"
     for call in [*trainings, fitted.score]:
         assert_refused(call, says, X, Y, sample_weight=bad)
-    assert_refused(of_classes.score, says, X, CLASSES_OF_Y, sample_weight=bad)
 
 
 class TestParameters:
@@ -313,23 +284,20 @@ class TestParameters:
                     model.decision_function(many)
             model.set_params(**{parameter: given})
 
-
-    @pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint16])
-    def test_integers_of_numpy(self, entry, fitted, kind):
-        limit = {"max_memory": np.int64(2**30)} if entry.has("max_memory") else {}
-        model = entry.make(top_k=kind(2), n_jobs=kind(1), **limit)
-        model.fit(X, Y)
-        assert (np.diff(model.decision_function(X).indptr) <= 2).all()
-        labels, scores = fitted.predict_topk(X, kind(3))
-        expected = fitted.predict_topk(X, 3)
-        np.testing.assert_array_equal(labels, expected[0])
-        np.testing.assert_array_equal(scores, expected[1])
+    def test_no_parameter_is_a_time(self):
+        """Times of numpy are integers to Python."""
+        entry = ENTRIES[ONE]
+        for parameter, value in entry.make().get_params(deep=False).items():
+            if type(value) in (int, float):
+                model = entry.make().set_params(**{parameter: np.timedelta64(3, "s")})
+                says = rf"{ONE}: {parameter} must not be a timedelta"
+                assert_refused(model.fit, says, X, Y)
 
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
     @pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning")
-    @pytest.mark.parametrize("kind", [np.uint8, np.int64, np.uint64, np.float16, np.longdouble])
+    @pytest.mark.parametrize("kind", [np.uint8, np.float16])
     def test_arithmetic_is_that_of_python(self, entry, kind):
-        """uint8 ends at 255, uint64 and int64 make a float64, no kernel is for float16."""
+        """uint8 ends at 255, and no kernel is for float16."""
         is_whole = kind(0.5) == 0
         plain, other = entry.make(), entry.make()
         for parameter, value in plain.get_params(deep=False).items():
@@ -346,17 +314,16 @@ class TestParameters:
                 other.set_params(**{parameter: kind(0.25)})
         given = other.get_params()
         found, expected = other.fit(X, Y), plain.fit(X, Y)
-        for one, two in zip(found.predict_topk(X, 5), expected.predict_topk(X, 5), strict=True):
-            np.testing.assert_array_equal(one, two)
+        np.testing.assert_array_equal(found.predict_topk(X, 5), expected.predict_topk(X, 5))
         assert all(other.get_params()[key] is value for key, value in given.items())
 
 
 def test_how_many_labels(entry, fitted):
-    for bad in (0, -1, 1.0, True, None, "3", np.nan):
+    for bad in (0, 1.0, True, None):
         message = rf"^{entry.estimator.__name__}: k must be .*{re.escape(repr(bad))}"
         with pytest.raises(ValueError, match=message):
             fitted.predict_topk(X, bad)
-    for bad in (10**13, 2**62, 2**70):
+    for bad in (10**13, 2**70):
         with pytest.raises((ValueError, MemoryError), match=r"k=|k must"):
             fitted.predict_topk(X, bad)
     model = entry.make(top_k=10**12, n_jobs=10**9).fit(X, Y)
@@ -387,16 +354,12 @@ class TestLabelFeatures:
     def test_refused(self, of, in_fit):
         Z = rows_of_labels()
         for bad, says in (
-            (Z[:4], r"label_features .*sklearn_xc.LabelFeatures\("),
             (LabelFeatures(Z[:4]), "label_features .*4 rows"),
             (["a", "b"], "label_features .*2 rows"),
             (Z[:, :14], "label_features .*Got 14"),
             (with_value(Z, 3, 3, np.nan), "label_features: .* contains NaN"),
-            (with_value(Z, 3, 3, np.inf), "label_features: .* contains infinity"),
             (["a"] * 5, "label_features .*[Tt]exts|label_features .*text"),
-            ("text", "a matrix with a row for each label, or a seq"),
             (7, "a matrix with a row for each label, or a seq"),
-            ({1: 2}, "a matrix with a row for each label, or a seq"),
             (np.ma.masked_array(Z.toarray(), Z.toarray() > 0.5), "label_features.* masked array"),
         ):
             for call in (ENTRIES[of].make().fit, ENTRIES[of].make().fit(X, Y).fit):
@@ -407,40 +370,26 @@ class TestLabelFeatures:
                     assert_refused(call, says, X, Y)
 
 
-@pytest.fixture(scope="module")
-def by_number(entry):
-    """Return a model of three classes that no test may change."""
-    return entry.make().fit(X, np.arange(60) % 3)
-
-
 class TestScore:
-    """``score`` takes what ``fit`` took, and nothing that only looks like it."""
+    """``score`` takes what ``fit`` took."""
 
     @pytest.mark.parametrize(
         ("y", "says"),
         [
             (None, "y is None"),
             (["a"], "y has 1 rows and X has 60"),
-            (np.zeros(59), "y has 59 rows and X has 60"),
-            (1, "y must be 1-D or 2-D"),
             (np.zeros((60, 2)), r"y was 1-D in fit.*an array of shape \(60, 2\)"),
             (sp.csr_array(np.eye(60, 3)), r"y was 1-D in fit.*a sparse matrix of shape \(60, 3\)"),
             (np.where(np.arange(60) == 3, np.nan, 0.0), "class is missing or infinite"),
             (["a"] * 60, "not of the kind of classes_"),
-            (DATES[:, 0], "not of the kind of classes_"),
             ([[0]] * 59 + [[0, 1]], "rows of different lengths"),
-            (np.ma.masked_array(np.arange(60) % 3, np.arange(60) == 3), "y is a masked array"),
         ],
-        ids=range(11),
+        ids=range(7),
     )
-    def test_classes(self, by_number, y, says):
-        with pytest.raises((ValueError, TypeError), match=says):
-            by_number.score(X, y)
-
-    def test_numbers_for_texts(self, entry):
-        model = entry.make().fit(X, CLASSES_OF_Y)
-        with pytest.raises(ValueError, match=r"y holds 0 .*not of the kind of classes_"):
-            model.score(X, np.arange(60) % 3)
+    def test_classes(self, y, says):
+        model = ENTRIES[ONE].make().fit(X, np.arange(60) % 3)
+        with pytest.raises(ValueError, match=says):
+            model.score(X, y)
 
     @pytest.mark.parametrize(
         ("y", "says"),
@@ -448,24 +397,21 @@ class TestScore:
             (None, "y is None"),
             (np.arange(60) % 3, r"y has shape \(60,\), an indicator of shape \(60, 5\)"),
             (np.zeros((60, 4)), r"y has shape \(60, 4\), an indicator of shape \(60, 5\)"),
-            (np.zeros((59, 5)), r"y has shape \(59, 5\)"),
             (np.full((60, 5), 0.5), "y must be a binary indicator"),
-            (np.full((60, 5), "a"), "a 2-D y must be a binary indicator"),
             (sp.csr_array(np.full((60, 5), 2)), "y must be a binary indicator"),
             (np.full((60, 5), np.nan), "contains NaN or infinity"),
-            (np.ma.masked_array(Y.toarray(), X.toarray()[:, :5] > 0.5), "y is a masked array"),
         ],
-        ids=range(9),
+        ids=range(6),
     )
-    def test_indicators(self, fitted, y, says):
-        with pytest.raises((ValueError, TypeError), match=says):
-            fitted.score(X, y)
+    def test_indicators(self, y, says):
+        model = ENTRIES[ONE].make().fit(X, Y)
+        with pytest.raises(ValueError, match=says):
+            model.score(X, y)
 
 
-@pytest.mark.parametrize("container", [list, tuple, np.array, pd.Series])
-def test_texts(any_name, entry, container):
+def test_texts(any_name, entry):
     """The message says what makes features of them."""
-    texts = container([f"text {i}" for i in range(60)])
+    texts = [f"text {i}" for i in range(60)]
     message = r"X must be a matrix of features.* Got texts: .*make_pipeline\(TfidfVectorizer\(\), "
     with pytest.raises(ValueError, match=rf"^{any_name}: (estimator: \w+: )?{message}"):
         entry.make().fit(texts, Y)
@@ -474,7 +420,7 @@ def test_texts(any_name, entry, container):
 class TestLargeNumbers:
     """Overflow is an error that names what was large, or the answer is finite; nothing between."""
 
-    SIZES = ((np.float32, 1e17), (np.float32, 1e25), (np.float64, 1e160), (np.float64, 1e300))
+    SIZES = ((np.float32, 1e25), (np.float64, 1e300))
 
     @staticmethod
     def is_finite(entry, model, x):
@@ -544,12 +490,7 @@ class TestLargeNumbers:
                 assert self.is_finite(entry, model, X)
 
 
-def test_cross_validation_names_itself_where_numbers_are_too_large():
-    with pytest.raises(ValueError, match="OvALinearXCCV"):
-        ENTRIES["OvALinearXCCV"].make().fit(X * 1e200, Y)
-
-
-@pytest.mark.parametrize("what", ["targets", "weights", "memory", "rows", "names"])
+@pytest.mark.parametrize("what", ["targets", "memory", "names"])
 @pytest.mark.parametrize("is_warm", [False, True])
 def test_a_failed_fit_leaves_an_earlier_one(entry, what, is_warm):
     """The new X had another width, and names, before something else turned out to be wrong."""
@@ -560,19 +501,15 @@ def test_a_failed_fit_leaves_an_earlier_one(entry, what, is_warm):
     model = entry.make(**{"warm_start": True} if is_warm else {}).fit(X, Y)
     expected = model.predict_topk(X, 3)
     other = X if is_warm else pd.DataFrame(X.toarray()[:, :3], columns=list("abc"))
-    y, weight = Y, None
+    y = Y
     if what == "targets":
         y = 2 * Y
-    elif what == "weights":
-        weight = -np.ones(60)
     elif what == "memory":
         model.set_params(max_memory=10)
-    elif what == "rows":
-        y = Y[:50]
     else:
         other = other * np.nan
     error = MemoryError if what == "memory" else ValueError
-    assert_refused(model.fit, ".", other, y, sample_weight=weight, error=error)
+    assert_refused(model.fit, ".", other, y, error=error)
     assert model.n_features_in_ == 15
     assert not hasattr(model, "feature_names_in_")
     if what == "memory":

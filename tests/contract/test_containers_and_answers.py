@@ -11,7 +11,6 @@ from fitted import (
     assert_same_answers,
     assert_same_model,
     dense,
-    plain,
 )
 from registry import ENTRIES, having
 from sklearn.exceptions import DataConversionWarning
@@ -58,15 +57,6 @@ class TestIndicators:
         assert answer.nnz == 3
         np.testing.assert_array_equal(np.sort(model.predict_topk(X[[3]], 3)[0][0]), answer.indices)
 
-    def test_a_single_column(self, entry, fitted):
-        """Of those who need two of them, test_bad_input knows."""
-        if not entry.labels_apart:
-            pytest.skip("needs two labels")
-        model = entry.make().fit(X, Y[:, [1]])
-        assert model.predict(X).shape == model.decision_function(X).shape == (60, 1)
-        assert model.classes_.tolist() == [0]
-        assert model.predict_topk(X, 2)[0][:, 1].tolist() == [-1] * 60
-
     def test_counts(self, entry, fitted):
         np.testing.assert_array_equal(fitted.label_counts_, Y.toarray().sum(axis=0))
         assert fitted.label_counts_.dtype == np.int64
@@ -74,15 +64,6 @@ class TestIndicators:
         assert type(fitted.n_samples_fit_) is int
         assert fitted.classes_.tolist() == list(range(5))
         assert entry.make().fit(X, Y[:, [0, 1]]).classes_.tolist() == [0, 1]
-
-
-def test_ties_go_to_the_smaller_position(entry):
-    """Labels of equal frequency, on an instance without features."""
-    y = np.tile(np.eye(4, dtype=int), (15, 1))
-    model = entry.make().fit(EASY, y)
-    labels, scores = model.predict_topk(sp.csr_array((2, 15)), 4)
-    assert labels.tolist() == [[0, 1, 2, 3]] * 2
-    assert len(set(scores[0])) == 1
 
 
 class TestProbabilities:
@@ -128,14 +109,10 @@ class TestProbabilities:
 
 
 class TestClasses:
-    @pytest.mark.parametrize(
-        "names",
-        [NAMES, NAMES.astype(object), np.array([7, -3, 2, 10**12]), np.array([0.0, 1.0, 5.0, 3.0])],
-        ids=["str", "object", "int", "whole floats"],
-    )
+    @pytest.mark.parametrize("names", [NAMES, np.array([7, -3, 2, 10**12])], ids=["str", "int"])
     def test_labels_are_kept(self, entry, able, names):
         y = names[PLACES]
-        container = {"U": list, "O": np.asarray, "i": pd.Series, "f": np.asarray}[y.dtype.kind]
+        container = {"U": list, "i": pd.Series}[y.dtype.kind]
         model = entry.make(able=True).fit(EASY, container(y))
         np.testing.assert_array_equal(model.classes_, np.unique(y))
         predicted = model.predict(EASY)
@@ -145,12 +122,6 @@ class TestClasses:
         assert scores.shape == (60, 4)
         np.testing.assert_array_equal(model.classes_[scores.argmax(axis=1)], predicted)
         np.testing.assert_array_equal(model.label_counts_, np.unique(y, return_counts=True)[1])
-
-    def test_categories(self, entry):
-        y = pd.Series(NAMES[PLACES], dtype="category")
-        model = entry.make().fit(EASY, y)
-        assert model.classes_.tolist() == sorted(NAMES)
-        assert set(model.predict(EASY)) <= set(NAMES)
 
     def test_each_is_a_label(self, entry):
         """Also where folds, which are stratified for classes alone, are given."""
@@ -162,7 +133,7 @@ class TestClasses:
             by_class.predict_topk(X, 4)[0], indicator.predict_topk(X, 4)[0]
         )
 
-    @pytest.mark.parametrize("names", [("no", "yes"), (-1, 3), (False, True)], ids=str)
+    @pytest.mark.parametrize("names", [("no", "yes"), (False, True)], ids=str)
     def test_two(self, entry, names):
         second = PLACES > 1
         y = np.array(names)[second.astype(int)]
@@ -215,19 +186,9 @@ class TestClasses:
             else:
                 assert model.classes_.shape == (60,)
 
-    def test_as_many_as_rows(self, entry):
-        x, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60)
-        if entry.has("cv"):
-            y = y // 2
-        model = entry.make().fit(x, y)
-        assert model.decision_function(x).shape == (60, y[-1] + 1)
-        assert np.isfinite(entry.learnt(model)).all()
-
 
 class TestInstances:
-    @pytest.mark.parametrize(
-        "container", [np.asarray, np.asfortranarray, pd.DataFrame, np.ndarray.tolist]
-    )
+    @pytest.mark.parametrize("container", [np.asarray, pd.DataFrame])
     def test_dense_containers(self, entry, fitted, container):
         given = container(X.toarray())
         if isinstance(given, pd.DataFrame):
@@ -249,14 +210,7 @@ class TestInstances:
 
     @pytest.mark.parametrize(
         ("dtype", "expected"),
-        [
-            (np.float32, np.float32),
-            (np.float64, np.float64),
-            (np.float16, np.float64),
-            (np.int8, np.float64),
-            (np.int64, np.float64),
-            (bool, np.float64),
-        ],
+        [(np.float32, np.float32), (np.float16, np.float64), (np.int64, np.float64)],
     )
     def test_the_arithmetic_follows_x(self, entry, dtype, expected):
         whole = (X.toarray() * 5).astype(dtype)
@@ -330,13 +284,6 @@ class TestUnpleasantRows:
             assert labels.tolist() == [expected.tolist()] * 2
             assert np.isfinite(scores).all()
 
-    def test_a_single_instance(self, entry):
-        x, y = sp.csr_array([[1.0, 0.0, 2.0]]), sp.csr_array([[0, 1, 0]])
-        if entry.has("cv"):
-            x, y = sp.vstack([x, x], format="csr"), sp.vstack([y, y], format="csr")
-        model = entry.make().fit(x, y)
-        assert model.predict_topk(x, 1)[0].tolist() == [[1]] * x.shape[0]
-
     @pytest.mark.filterwarnings("ignore::RuntimeWarning")
     def test_instances_with_all_labels(self, entry):
         """They have no negatives, and others do; and nobody has any."""
@@ -347,13 +294,6 @@ class TestUnpleasantRows:
             assert np.isfinite(entry.learnt(model)).all()
             assert np.isfinite(model.predict_topk(X, 5)[1]).all()
         assert model.predict(X).sum() == 60 * 5 or not entry.labels_apart
-
-    def test_a_label_on_every_row_comes_first(self, entry):
-        y = np.c_[np.eye(4)[PLACES], np.ones(60)]
-        model = entry.make(able=True).fit(EASY, sp.csr_array(y))
-        assert model.label_counts_[4] == 60
-        labels, _ = model.predict_topk(EASY, 2)
-        assert (labels == 4).any(axis=1).mean() > 0.9
 
 
 class TestScore:
@@ -371,22 +311,14 @@ class TestScore:
         expected = np.average(hits, weights=weight)
         assert able.score(EASY, flipped, weight) == pytest.approx(expected, rel=1e-12)
 
-    def test_of_two_classes(self, entry):
-        y = PLACES > 1
-        model = entry.make().fit(EASY, y)
-        weight, flipped = np.arange(60) % 4, y[::-1]
-        expected = np.average(model.predict(EASY) == flipped, weights=weight)
-        assert model.score(EASY, flipped, weight) == pytest.approx(expected, rel=1e-12)
-
-    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
-    def test_of_indicators(self, entry, container):
+    def test_of_indicators(self, entry):
         x, y = made(5, 0)
-        model = entry.make().fit(x, container(y))
+        model = entry.make().fit(x, y)
         labels = model.predict_topk(x, 1)[0]
         hits = y.toarray()[np.arange(60), labels[:, 0]]
         assert 0 < hits.mean() < 1
         expected = precision_at_k(y, labels, 1)
-        for same in (y, y.tocsc(), y.toarray(), y.toarray().astype(bool), sp.coo_matrix(y)):
+        for same in (y.toarray().astype(bool), sp.coo_matrix(y)):
             assert model.score(x, same) == expected == pytest.approx(hits.mean())
         weight = np.random.default_rng(0).random(60)
         expected = np.average(hits, weights=weight)
@@ -396,11 +328,3 @@ class TestScore:
         y = NAMES[PLACES]
         assert able.score(EASY, np.where(y == "cat", "dog", y)) < able.score(EASY, y)
         assert able.score(EASY, ["dog"] * 60) == 0
-
-
-def test_further_answers_have_as_many_rows(entry, fitted):
-    for ask in entry.answers.values():
-        answer = ask(fitted, X[:7])
-        for part in answer if isinstance(answer, tuple) else (answer,):
-            assert part.shape[0] == 7
-            assert plain(part)

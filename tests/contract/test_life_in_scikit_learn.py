@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from inspect import Parameter, signature
+from inspect import signature
 
 import joblib
 import numpy as np
@@ -21,13 +21,7 @@ from registry import ENTRIES, having
 from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.model_selection import (
-    GridSearchCV,
-    KFold,
-    RandomizedSearchCV,
-    cross_val_score,
-    train_test_split,
-)
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MultiLabelBinarizer
 from small_data import awkward, easy, made, rows_of_labels
@@ -35,7 +29,6 @@ from small_data import awkward, easy, made, rows_of_labels
 from sklearn_xc import LabelFeatures, topk
 from sklearn_xc.metrics import TopKScorer
 from sklearn_xc.model_selection import cross_val_score as sparse_cross_val_score
-from sklearn_xc.model_selection import cross_validate, learning_curve
 
 X, Y = awkward()
 EASY, PLACES = easy()
@@ -136,14 +129,6 @@ class TestMetadataRouting:
         scaled = pipeline[:-1].transform(X)
         assert_same_model(pipeline[-1], clone(asking).fit(scaled, Y, **{argument: value}))
 
-    def test_of_score(self, entry):
-        weight = np.arange(60.0) % 3
-        model = entry.make().set_score_request(sample_weight=True)
-        pipeline = make_pipeline(MaxAbsScaler(), model).fit(X, Y)
-        labels = topk(pipeline, X, 1)[0][:, 0]
-        expected = np.average(Y.toarray()[np.arange(60), labels], weights=weight)
-        assert pipeline.score(X, Y, sample_weight=weight) == pytest.approx(expected)
-
     @pytest.mark.parametrize("name", having("label_features"))
     def test_a_holder_stays_whole_in_a_search(self, name):
         """There are as many labels as instances."""
@@ -162,15 +147,13 @@ class TestMetadataRouting:
 
 
 class TestSearches:
-    @pytest.mark.parametrize("n_jobs", [None, 2])
-    def test_grid_search_with_sparse_labels_and_top_k_scores(self, entry, n_jobs):
+    def test_grid_search_with_sparse_labels_and_top_k_scores(self, entry):
         pipeline = make_pipeline(MaxAbsScaler(), entry.make(able=True))
         grid = {f"{last_of(pipeline)}__top_k": [1, 4]}
-        with joblib.parallel_config("threading"):
-            search = GridSearchCV(
-                pipeline, grid, scoring=TopKScorer(ks=(1, 3)), refit="PSP@3", cv=3, n_jobs=n_jobs,
-                error_score="raise",
-            ).fit(EASY, EASY_Y)  # fmt: skip
+        scorer = TopKScorer(ks=(1, 3))
+        search = GridSearchCV(
+            pipeline, grid, scoring=scorer, refit="PSP@3", cv=3, error_score="raise"
+        ).fit(EASY, EASY_Y)
         results = search.cv_results_
         for metric in ("P@1", "PSP@3"):
             assert np.isfinite(results[f"mean_test_{metric}"]).all()
@@ -182,20 +165,12 @@ class TestSearches:
         again = clone(best).fit(EASY, EASY_Y)
         assert_same_model(again[-1], best[-1])
 
-    def test_randomized_search_without_a_scorer(self, entry):
-        search = RandomizedSearchCV(
-            entry.make(able=True), {"top_k": [1, 2, 3]}, n_iter=2, cv=2, random_state=0,
-            error_score="raise",
-        ).fit(EASY, EASY_Y)  # fmt: skip
-        assert 0.5 < search.best_score_ <= 1
-
     @pytest.mark.parametrize("name", having("predict_proba"))
     def test_log_loss_of_classes(self, name):
         model, spoilt = ENTRIES[name].make(), ENTRIES[name].spoilt
         grid = {key: [model.get_params()[key], value] for key, value in spoilt.items()}
-        search = GridSearchCV(
-            model, grid, scoring="neg_log_loss", cv=3, error_score="raise"
-        ).fit(EASY, PLACES)  # fmt: skip
+        search = GridSearchCV(model, grid, scoring="neg_log_loss", cv=3, error_score="raise")
+        search.fit(EASY, PLACES)
         assert search.best_index_ == 0
         assert -np.log(4) < search.best_score_ < 0
 
@@ -203,19 +178,6 @@ class TestSearches:
         model = entry.make(able=True)
         scores = sparse_cross_val_score(model, EASY, EASY_Y, cv=3, scoring="P@1")
         assert (scores > 0.7).all()
-        result = cross_validate(entry.make(), X, Y, cv=KFold(3), scoring=["P@1", "PSP@3"])
-        assert np.isfinite(result["test_PSP@3"]).all()
-        sizes, _, test = learning_curve(entry.make(), X, Y, cv=KFold(3), train_sizes=[20, 40])
-        assert sizes.tolist() == [20, 40]
-        assert np.isfinite(test).all()
-
-    def test_cross_validation_of_scikit_learn(self, entry):
-        y = np.array(list("dbac"))[PLACES]
-        assert cross_val_score(entry.make(able=True), EASY, y, cv=3).mean() > 0.8
-
-    def test_train_test_split(self, entry):
-        x, x_test, y, y_test = train_test_split(EASY, EASY_Y, random_state=0)
-        assert entry.make(able=True).fit(x, y).score(x_test, y_test) > 0.7
 
     @pytest.mark.parametrize("name", having("label_features"))
     def test_label_features_in_the_constructor_are_not_sliced(self, name):
@@ -224,20 +186,6 @@ class TestSearches:
             model = ENTRIES[name].make(label_features=Z)
             scores = sparse_cross_val_score(model, X, y, cv=3, scoring="P@1")
             assert np.isfinite(scores).all()
-
-
-@pytest.mark.parametrize("interface", ["spmatrix", "sparray"])
-def test_the_sparse_interface_changes_nothing(entry, interface):
-    if "sparse_interface" not in sklearn.get_config():
-        pytest.skip("this scikit-learn has no such setting")
-    expected = entry.make().fit(X, Y)
-    with sklearn.config_context(sparse_interface=interface):
-        for container in (sp.csr_matrix, sp.csr_array):
-            model = entry.make().fit(container(X), container(Y))
-            assert_same_model(model, expected)
-            for method in METHODS:
-                if hasattr(model, method):
-                    assert type(getattr(model, method)(X)) is container
 
 
 class TestPandas:
@@ -267,12 +215,6 @@ class TestPandas:
         plain = entry.make().fit(X.toarray(), Y, sample_weight=weight.to_numpy())
         assert_same_model(model, plain, but=("feature_names_in_",))
 
-    def test_a_sparse_frame(self, entry):
-        frame = pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(X))
-        frame.columns = NAMES
-        model = entry.make().fit(frame, Y)
-        assert_same_model(model, entry.make().fit(X, Y), but=("feature_names_in_",))
-
     @pytest.mark.parametrize("name", having("label_features"))
     def test_frames_of_label_features(self, name):
         Z = rows_of_labels()
@@ -282,47 +224,36 @@ class TestPandas:
 
 
 class TestCopiesAndFiles:
-    @pytest.fixture(params=["sparse", "dense", "classes", "two classes", "float32"])
+    @pytest.fixture(params=["sparse", "classes", "two classes"])
     def model(self, request, entry):
-        y = {"dense": Y.toarray(), "classes": np.array(list("badc"))[PLACES],
-             "two classes": PLACES > 1}.get(request.param, Y)  # fmt: skip
-        x = X.astype(np.float32) if request.param == "float32" else X
-        return entry.make(top_k=3).fit(x, y)
+        y = {"classes": np.array(list("badc"))[PLACES], "two classes": PLACES > 1}
+        return entry.make(top_k=3).fit(X, y.get(request.param, Y))
 
-    @pytest.mark.parametrize("protocol", [2, pickle.HIGHEST_PROTOCOL])
-    def test_pickle(self, entry, model, protocol):
+    def test_pickle(self, entry, model):
         for _ in range(2):  # before and after what answers keep for the next
-            again = pickle.loads(pickle.dumps(model, protocol))
+            again = pickle.loads(pickle.dumps(model))
             assert_same_model(again, model)
             assert_same_answers(again, model, X, entry)
             assert repr(again.get_params()) == repr(model.get_params())
 
-    @pytest.mark.parametrize("mmap_mode", [None, "r"])
-    def test_joblib(self, entry, model, mmap_mode, tmp_path):
+    def test_joblib(self, entry, model, tmp_path):
         joblib.dump(model, tmp_path / "model.joblib")
-        again = joblib.load(tmp_path / "model.joblib", mmap_mode=mmap_mode)
+        again = joblib.load(tmp_path / "model.joblib", mmap_mode="r")
         for weights in entry.weights(again):
             held = weights.data if sp.issparse(weights) else weights
-            assert isinstance(held, np.memmap) == (mmap_mode == "r")
+            assert isinstance(held, np.memmap)
         assert_same_model(again, model)
         assert_same_answers(again, model, X, entry)
 
     def test_copies(self, entry, model):
         for again in (copy.deepcopy(model), copy.copy(model)):
             assert_same_answers(again, model, X, entry)
-        both = zip(entry.weights(copy.deepcopy(model)), entry.weights(model), strict=True)
-        assert all(one is not other for one, other in both)
 
     def test_a_copy_can_be_fitted_again(self, model):
         again = pickle.loads(pickle.dumps(model))
         for one in (again, model):
             one.fit(*made(5, 1))
         assert_same_model(again, model)
-
-    def test_an_unfitted_one(self, entry):
-        again = pickle.loads(pickle.dumps(entry.make(top_k=7)))
-        assert again.top_k == 7
-        assert_same_model(again.fit(X, Y), entry.make().fit(X, Y))
 
     def test_clone_keeps_parameters_but_nothing_fitted(self, entry, model):
         again = clone(model)
@@ -332,18 +263,12 @@ class TestCopiesAndFiles:
             assert not hasattr(again, attribute)
 
 
-@pytest.fixture(scope="module")
-def fitted(entry):
-    """Return a model that no test may change."""
-    return entry.make().fit(X, Y)
-
-
-def test_a_state_of_another_version_warns_but_works(fitted):
-    again = type(fitted).__new__(type(fitted))
+def test_a_state_of_another_version_warns_but_works():
+    model = ENTRIES["OvALinearXC"].make().fit(X, Y)
+    again = type(model).__new__(type(model))
     with pytest.warns(InconsistentVersionWarning, match=r"\(sklearn_xc\) 0\.0\.9"):
-        again.__setstate__({**fitted.__getstate__(), "_sklearn_xc_version": "0.0.9"})
-    for one, other in zip(again.predict_topk(X, 3), fitted.predict_topk(X, 3), strict=True):
-        np.testing.assert_array_equal(one, other)
+        again.__setstate__({**model.__getstate__(), "_sklearn_xc_version": "0.0.9"})
+    np.testing.assert_array_equal(again.predict_topk(X, 3), model.predict_topk(X, 3))
     assert not [name for name in vars(again) if name.startswith("_sklearn")]
 
 
@@ -367,11 +292,6 @@ class TestParameters:
         value = [["nonsense"]]
         for parameter in entry.make().get_params(deep=False):
             assert getattr(entry.bare(**{parameter: value}), parameter) is value
-
-    def test_everything_but_the_first_is_by_keyword(self, entry):
-        first, *others = list(signature(entry.estimator).parameters.values())
-        assert first.kind is Parameter.POSITIONAL_OR_KEYWORD
-        assert all(other.kind is Parameter.KEYWORD_ONLY for other in others)
 
     def test_fitting_sets_no_parameter(self, entry):
         model = entry.make()

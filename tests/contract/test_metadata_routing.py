@@ -9,8 +9,7 @@ import pytest
 import sklearn
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
+from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from small_data import awkward
@@ -23,8 +22,6 @@ from sklearn_xc import (
     ThresholdTuner,
     TopKCalibrator,
 )
-from sklearn_xc.metrics import get_scorer
-from sklearn_xc.model_selection import cross_val_topk, cross_validate
 
 X, Y = awkward()
 WEIGHT = np.r_[np.full(30, 0.1), np.full(30, 4.0)]
@@ -60,35 +57,33 @@ def inner(**parameters):
     return Recorder(tol=1e-3, prune=0.001, **parameters)
 
 
-def asking(estimator, *, wanted=True):
+def asking(estimator):
     """Have an estimator request weights, with routing."""
     if sklearn.get_config()["enable_metadata_routing"]:
-        estimator.set_fit_request(sample_weight=wanted)
+        estimator.set_fit_request(sample_weight=True)
     return estimator
 
 
 #: Meta-estimators around a classifier: how they are made, and where what is inside is afterwards.
+FOLDS = {"cv": 2, "random_state": 0}
 AROUND = {
     "ThresholdTuner": (
-        lambda part: ThresholdTuner(part, cv=2, random_state=0), lambda model: model.estimator_,
+        lambda part: ThresholdTuner(part, **FOLDS),
+        lambda model: model.estimator_,
     ),
     "TopKCalibrator": (
-        lambda part: TopKCalibrator(part, cv=2, random_state=0), lambda model: model.estimator_,
+        lambda part: TopKCalibrator(part, **FOLDS),
+        lambda model: model.estimator_,
     ),
     "StackingXC": (
-        lambda part: StackingXC(
-            [("a", part), ("b", asking(OvALinearXC(C=3.0)))], cv=2, random_state=0
-        ),
+        lambda part: StackingXC([("a", part), ("b", asking(OvALinearXC(C=3.0)))], **FOLDS),
         lambda model: model.estimators_[0],
     ),
-    "TextClassifierXC": (
-        lambda part: TextClassifierXC(Same(), part), lambda model: model.classifier_,
-    ),
     "TextClassifierXC, ThresholdTuner": (
-        lambda part: TextClassifierXC(Same(), asking(ThresholdTuner(part, cv=2, random_state=0))),
+        lambda part: TextClassifierXC(Same(), asking(ThresholdTuner(part, **FOLDS))),
         lambda model: model.classifier_.estimator_,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=[False, True], ids=["off", "on"])
@@ -112,15 +107,6 @@ def test_weights_reach_what_is_inside(around, routing):
             make(inner()).fit(X, Y, sample_weight=WEIGHT)
 
 
-def test_what_is_inside_may_decline(around):
-    make, inside = around
-    with sklearn.config_context(enable_metadata_routing=True):
-        declining = inner().set_fit_request(sample_weight=False)
-        assert inside(make(declining).fit(X, Y, sample_weight=WEIGHT)).seen_ is None
-        steps = make_pipeline(MaxAbsScaler(), declining)
-        assert inside(make(steps).fit(X, Y, sample_weight=WEIGHT))[-1].seen_ is None
-
-
 def test_a_pipeline_inside(around, routing):
     make, inside = around
     steps = make_pipeline(MaxAbsScaler(), asking(inner()))
@@ -142,73 +128,6 @@ def test_from_a_pipeline_outside(around, routing):
     if routing:
         with pytest.raises(UnsetMetadataPassedError):
             make_pipeline(MaxAbsScaler(), make(asking(inner()))).fit(X, Y, sample_weight=WEIGHT)
-
-
-def test_in_cross_validation(around, routing):
-    make, inside = around
-    cv = KFold(2)
-    with_scores = get_scorer("P@1")
-    if routing:
-        with_scores = with_scores.set_score_request(sample_weight=False)
-    model = asking(make(asking(inner())))
-    given = {"cv": cv, "params": {"sample_weight": WEIGHT}}
-    result = cross_validate(
-        model, X, Y, scoring=with_scores, return_estimator=True, error_score="raise", **given
-    )
-    for fitted, (train, _) in zip(result["estimator"], cv.split(X), strict=True):
-        np.testing.assert_array_equal(inside(fitted).seen_, WEIGHT[train])
-        own = make(asking(inner())).fit(X[train], Y[train], sample_weight=WEIGHT[train])
-        np.testing.assert_array_equal(fitted.predict_topk(X, 5), own.predict_topk(X, 5))
-    found = cross_val_topk(model, X, Y, k=5, **given)
-    train, test = next(cv.split(X))
-    own = make(asking(inner())).fit(X[train], Y[train], sample_weight=WEIGHT[train])
-    labels, scores = own.predict_topk(X[test], 5)
-    at = np.repeat(test, 5), labels.ravel()
-    np.testing.assert_array_equal(found.toarray()[at], scores.ravel())
-
-
-def test_in_a_search(around, routing):
-    make, inside = around
-    model = asking(make(asking(inner())))
-    name = next(key for key in model.get_params() if key.split("__")[-1] == "C")
-    scorer = get_scorer("P@1")
-    if routing:
-        scorer = scorer.set_score_request(sample_weight=True)
-    search = GridSearchCV(model, {name: [0.1, 1.0]}, scoring=scorer, cv=2, error_score="raise")
-    search.fit(X, Y, sample_weight=WEIGHT)
-    np.testing.assert_array_equal(inside(search.best_estimator_).seen_, WEIGHT)
-    assert search.cv_results_["mean_test_score"].min() > 0
-    if routing:
-        search.set_params(estimator=make(asking(inner())))
-        with pytest.raises(UnsetMetadataPassedError):
-            search.fit(X, Y, sample_weight=WEIGHT)
-
-
-def test_texts_and_names(routing):
-    model = asking(TextClassifierXC(TfidfVectorizer(dtype=np.float32), asking(inner())))
-    if routing:
-        model.set_score_request(sample_weight=False)
-    given = {"cv": KFold(2), "params": {"sample_weight": WEIGHT}}
-    result = cross_validate(model, WORDS, NAMES, return_estimator=True, **given)
-    for fitted, part in zip(result["estimator"], (WEIGHT[30:], WEIGHT[:30]), strict=True):
-        np.testing.assert_array_equal(fitted.classifier_.seen_, part)
-    assert np.isfinite(result["test_score"]).all()
-
-
-def test_weights_of_scores(around):
-    """With routing weights of scores are asked for one by one; without they are an argument."""
-    make, _ = around
-    model = make(inner()).fit(X, Y)
-    labels = model.predict_topk(X, 1)[0][:, 0]
-    expected = np.average(Y.toarray()[np.arange(60), labels], weights=WEIGHT)
-    assert model.score(X, Y, sample_weight=WEIGHT) == pytest.approx(expected)
-    with sklearn.config_context(enable_metadata_routing=True):
-        steps = make_pipeline(MaxAbsScaler(), make(inner()).set_score_request(sample_weight=True))
-        steps.fit(X, Y)
-        scaled = steps[:-1].transform(X)
-        labels = steps[-1].predict_topk(scaled, 1)[0][:, 0]
-        expected = np.average(Y.toarray()[np.arange(60), labels], weights=WEIGHT)
-        assert steps.score(X, Y, sample_weight=WEIGHT) == pytest.approx(expected)
 
 
 def test_weights_reach_default_parts(routing):
@@ -272,11 +191,6 @@ class TestOtherArguments:
         with pytest.raises(TypeError, match=rf"{name}: fit got \['shade'\], but trains no"):
             model.fit(X, Y, shade=WEIGHT)
         model.fit(X, Y, sample_weight=WEIGHT)
-
-
-def test_a_tagger_whose_classifier_takes_no_weights():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
-        TextClassifierXC(Same(), Shaded()).fit(X, Y, sample_weight=WEIGHT)
 
 
 def test_groups_reach_the_folds_that_choose_c(routing):

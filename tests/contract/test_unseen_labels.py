@@ -79,10 +79,3 @@ def test_they_are_below_all_others_in_dense_answers(name, fitted, data):
         assert (proba[:, UNSEEN] == 0).all()
         if ENTRIES[name].chances_of == "all labels":
             np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-9)
-
-
-def test_the_others_rank_as_they_score(fitted, data):
-    labels, scores = fitted.predict_topk(data[0], 5)
-    found = fitted.decision_function(data[0]).toarray()
-    np.testing.assert_allclose(np.take_along_axis(found, labels, axis=1), scores, rtol=1e-9)
-    assert (np.diff(scores, axis=1) <= 0).all()

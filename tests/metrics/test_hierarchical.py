@@ -17,8 +17,10 @@ KINDS = LabelHierarchy.from_paths(["plant/tree/oak", "plant/tree/ash", "animal/a
 def problems(draw):
     """Return the parents of each node, whose numbers are smaller, and true and named sets."""
     n = draw(st.integers(1, 9))
-    parents = [draw(st.sets(st.integers(0, max(node - 1, 0)), max_size=2 if node else 0))
-               for node in range(n)]  # fmt: skip
+    parents = [
+        draw(st.sets(st.integers(0, max(node - 1, 0)), max_size=2 if node else 0))
+        for node in range(n)
+    ]
     rows = st.lists(st.sets(st.integers(0, n - 1), max_size=4), min_size=1, max_size=6)
     true = draw(rows)
     named = [draw(st.sets(st.integers(0, n - 1), max_size=4)) for _ in true]

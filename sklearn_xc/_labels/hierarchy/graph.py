@@ -1,4 +1,4 @@
-"""The graph of a hierarchy: edges from mappings, pairs and paths; depths and ancestors."""
+"""The graph of a hierarchy: edges from pairs and paths; depths and ancestors."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ def names_and_edges(
     """
     first = [] if labels is None else check_label_names(labels, None, f"{WHO}: labels").tolist()
     flat = [name for pair in pairs for name in pair]
-    places = _places([*first, *children, *flat])
+    places = _positions([*first, *children, *flat])
     edges = np.fromiter((places[name] for name in flat), np.int64, len(flat))
     return list(places), edges.reshape(-1, 2)
 
@@ -56,35 +56,20 @@ def parents_of(given: Any) -> list:
     return list(given)
 
 
-def names_and_edges_of_paths(paths: Any, separator: str, labels: Any) -> tuple[list, np.ndarray]:
-    """Return names and edges of paths such as "plants/trees/oak".
-
-    Parameters
-    ----------
-    paths : iterable of n_paths str
-    separator : str
-    labels : array-like of shape (n_paths,) or None
-        The label at the end of each path; None for the paths themselves.
-    """
+def names_and_edges_of_paths(paths: Any, separator: str) -> tuple[list, np.ndarray]:
+    """Return names and edges of paths such as "plants/trees/oak"; prefixes come last."""
     expected = f"{WHO}: paths must be texts such as 'plants{separator}oak'"
     if isinstance(paths, str | bytes | Mapping) or not isinstance(paths, Iterable):
         raise TypeError(f"{expected}. Got {paths!r}.")
-    paths = list(paths)
-    ends = paths if labels is None else list(getattr(labels, "tolist", lambda: labels)())
-    if len(ends) != len(paths):
-        raise ValueError(f"{WHO}: labels must be {len(paths)} names, one a path. Got {len(ends)}.")
-    places = _places(ends) if labels is not None else {}
     known: dict[str, int] = {}
     for number, path in enumerate(paths):
         if not isinstance(path, str):
             raise ValueError(f"{expected}. Got {path!r} at {number}.")
         if path in known:
             raise ValueError(f"{WHO}: paths must be distinct. Got {path!r} more than once.")
-        known[path] = number if labels is None else places[ends[number]]
-    names = paths if labels is None else list(places)
-    inner: list[str] = []
+        known[path] = number
     edges: list[tuple[int, int]] = []
-    for path in paths:
+    for path in list(known):
         child, is_new = path, True
         while is_new:
             above, _, last = child.rpartition(separator)
@@ -94,30 +79,20 @@ def names_and_edges_of_paths(paths: Any, separator: str, labels: Any) -> tuple[l
             if not above:
                 break
             is_new = above not in known
-            if is_new:
-                known[above] = len(names) + len(inner)
-                inner.append(above)
+            known.setdefault(above, len(known))
             edges.append((known[child], known[above]))
             child = above
-    both = next((path for path in inner if path in places), None)
-    if both is not None:
-        raise ValueError(
-            f"{WHO}: labels must differ from the beginnings of paths that have no label. Got "
-            f"{both!r}."
-        )
-    # A label with several paths may be below itself, which is no edge.
-    distinct = sorted({(child, parent) for child, parent in edges if child != parent})
-    return [*names, *inner], np.array(distinct, np.int64).reshape(-1, 2)
+    return list(known), np.array(edges, np.int64).reshape(-1, 2)
 
 
-def _places(names: list) -> dict[Any, int]:
+def _positions(names: list) -> dict[Any, int]:
     """Return the position of each name, in order of first appearance."""
     try:
-        places = {name: at for at, name in enumerate(dict.fromkeys(names))}
+        positions = {name: at for at, name in enumerate(dict.fromkeys(names))}
     except TypeError as error:
         raise TypeError(f"{WHO}: names must be texts or integers. Got an {error}.") from error
-    check_label_names(list(places), len(places), f"{WHO}: the names of nodes")
-    return places
+    check_label_names(list(positions), len(positions), f"{WHO}: the names of nodes")
+    return positions
 
 
 def depths_of(parents: sp.csr_array) -> tuple[np.ndarray, list[int]]:

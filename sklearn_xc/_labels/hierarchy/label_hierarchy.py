@@ -123,7 +123,7 @@ class LabelHierarchy:
         self.parents = _frozen(parents)
         self.roots = np.flatnonzero(np.diff(parents.indptr) == 0)
         self._ancestors = ancestors
-        self._places: dict[Any, int] = {}
+        self._position: dict[Any, int] = {}
 
     @classmethod
     def from_parents(cls, parents: Any, labels: Any = None) -> "LabelHierarchy":
@@ -187,9 +187,7 @@ class LabelHierarchy:
         return cls(*names_and_edges([], pairs_of(edges), labels))
 
     @classmethod
-    def from_paths(
-        cls, paths: Any, *, separator: str = "/", labels: Any = None
-    ) -> "LabelHierarchy":
+    def from_paths(cls, paths: Any, *, separator: str = "/") -> "LabelHierarchy":
         """Make a hierarchy from paths, in which the part before a separator is above the rest.
 
         Parameters
@@ -199,14 +197,11 @@ class LabelHierarchy:
             listed or not.
         separator : str, default="/"
             What separates names. Blanks around it make no difference to which node is above which.
-        labels : array-like of shape (n_paths,), default=None
-            The label that names each path; a label of several paths has several parents. None
-            names nodes by their paths.
 
         Returns
         -------
         LabelHierarchy
-            Nodes: the labels, in the order of `paths`, then prefixes of paths that have no label.
+            Nodes: the paths, then prefixes that are not listed. Each is named by its path.
 
         Raises
         ------
@@ -219,16 +214,10 @@ class LabelHierarchy:
         >>> shop = LabelHierarchy.from_paths(["Home > Lamps", "Garden > Lamps"], separator=" > ")
         >>> shop.names.tolist()
         ['Home > Lamps', 'Garden > Lamps', 'Home', 'Garden']
-        >>> mesh = LabelHierarchy.from_paths(
-        ...     ["C08", "C08.381", "C01.748"], separator=".",
-        ...     labels=["Respiratory Tract Diseases", "Lung Diseases", "Lung Diseases"],
-        ... )
-        >>> mesh.with_ancestors([["Lung Diseases"]])
-        [['Respiratory Tract Diseases', 'Lung Diseases', 'C01']]
         """
         if check_separator(separator, WHO) is None:
             raise ValueError(f"{WHO}: separator must be a text such as '/'. Got None.")
-        return cls(*names_and_edges_of_paths(paths, separator, labels))
+        return cls(*names_and_edges_of_paths(paths, separator))
 
     @property
     def ancestors(self) -> sp.csr_array:
@@ -245,8 +234,7 @@ class LabelHierarchy:
         Parameters
         ----------
         classes : array-like of shape (n_labels,)
-            ``classes_`` of a classifier: names of nodes. If the names of nodes are texts, column
-            numbers 0, 1, ... refer to the first nodes.
+            ``classes_`` of a classifier: names of nodes.
 
         Returns
         -------
@@ -267,7 +255,8 @@ class LabelHierarchy:
         >>> kinds.restricted(["oak", "plant"]).with_ancestors([["oak"]])
         [['oak', 'plant']]
         """
-        chosen = self._positions(classes)
+        names = check_label_names(classes, None, f"{WHO}: classes")
+        chosen = self._find(names.tolist(), "classes")
         if np.array_equal(chosen, np.arange(self.n_nodes)):
             return self
         above = _taken(self.ancestors, chosen)
@@ -495,32 +484,19 @@ class LabelHierarchy:
         dtype = np.dtype(getattr(y, "dtype", np.int64)).newbyteorder("=")
         return _as_given(changed.astype(dtype), y)
 
-    def _positions(self, classes: Any) -> np.ndarray:
-        """Return the positions of a model's labels."""
-        names = check_label_names(classes, None, f"{WHO}: classes")
-        if names.dtype != object and self.names.dtype == object:
-            if len(names) <= self.n_nodes and np.array_equal(names, np.arange(len(names))):
-                return names
-            raise ValueError(
-                f"{WHO}: classes must be names of nodes, which are texts, or the numbers of the "
-                f"columns 0 to {self.n_nodes - 1}. Got {names[:3].tolist()} first, of {len(names)}."
-            )
-        return self._find(names.tolist(), "classes")
-
     def _find(self, names: list, argument: str) -> np.ndarray:
         """Return the position of each name."""
-        if not self._places:
-            self._places = {name: at for at, name in enumerate(self.names.tolist())}
-        places = self._places
-        try:
-            return np.array([places[name] for name in names], np.int64)
-        except KeyError:
-            unknown = list(dict.fromkeys(name for name in names if name not in places))
+        if not self._position:
+            self._position = {name: at for at, name in enumerate(self.names.tolist())}
+        known = self._position
+        unknown = list(dict.fromkeys(name for name in names if name not in known))
+        if unknown:
             raise ValueError(
                 f"{WHO}: {argument} must hold names of nodes. Got {len(unknown)} that are none, "
                 f"{unknown[0]!r} first: labels= of the method that made the hierarchy takes names "
-                f"that have no parents.{did_you_mean(unknown[0], places)}"
-            ) from None
+                f"that have no parents.{did_you_mean(unknown[0], known)}"
+            )
+        return np.array([known[name] for name in names], np.int64)
 
 
 def _as_parents(names: np.ndarray, edges: Any) -> sp.csr_array:

@@ -1,20 +1,26 @@
 """The same values stored in other ways, and index arrays that point outside the shape."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 #: All that scipy stores two dimensions in, but for diagonals.
 CONTAINERS = (
-    sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.csc_array, sp.coo_matrix, sp.coo_array,
-    sp.lil_matrix, sp.lil_array, sp.dok_array, sp.bsr_matrix,
-)  # fmt: skip
+    sp.csr_matrix,
+    sp.csr_array,
+    sp.csc_matrix,
+    sp.csc_array,
+    sp.coo_matrix,
+    sp.coo_array,
+    sp.lil_matrix,
+    sp.lil_array,
+    sp.dok_array,
+    sp.bsr_matrix,
+)
 
 
-def with_zeros(matrix: Any, values: Any, rng: np.random.Generator) -> sp.csr_array:
+def with_zeros(matrix, values, rng):
     """Return a CSR in which some zeros are stored, rows in any order."""
     free = np.argwhere(matrix.toarray() == 0)
     at = free[rng.random(len(free)) < 0.3]
@@ -24,34 +30,32 @@ def with_zeros(matrix: Any, values: Any, rng: np.random.Generator) -> sp.csr_arr
     return in_any_order(row, column, data, matrix.shape, rng)
 
 
-def halved(matrix: Any, rng: np.random.Generator) -> sp.csr_array:
+def halved(matrix, rng):
     """Return a CSR in which each entry is stored as two halves, somewhere in its row."""
     held = sp.coo_array(matrix)
     row, column, data = (np.tile(part, 2) for part in (held.row, held.col, held.data / 2))
     return in_any_order(row, column, data.astype(matrix.dtype), matrix.shape, rng)
 
 
-def in_any_order(
-    row: np.ndarray, column: np.ndarray, data: np.ndarray, shape: Any, rng: np.random.Generator
-) -> sp.csr_array:
+def in_any_order(row, column, data, shape, rng):
     """Return a CSR of entries, those of a row in a random order."""
     order = np.lexsort((rng.random(len(row)), row))
     indptr = np.searchsorted(row[order], np.arange(shape[0] + 1))
     return sp.csr_array((data[order], column[order], indptr), shape=shape)
 
 
-def shuffled(matrix: Any, rng: np.random.Generator) -> sp.csr_array:
+def shuffled(matrix, rng):
     """Return a CSR with the entries of each row in a random order."""
     held = sp.coo_array(matrix)
     return in_any_order(held.row, held.col, held.data, held.shape, rng)
 
 
-def in_format(name: str, matrix: Any, rng: np.random.Generator) -> Any:
+def in_format(name, matrix, rng):
     """Return a matrix in another format of scipy."""
     return matrix.asformat(name)
 
 
-def wide(matrix: Any) -> sp.csr_array:
+def wide(matrix):
     """Return a copy whose indices are int64."""
     matrix = sp.csr_array(matrix, copy=True)
     matrix.indices = matrix.indices.astype(np.int64)
@@ -59,7 +63,7 @@ def wide(matrix: Any) -> sp.csr_array:
     return matrix
 
 
-def cancelling(matrix: Any, rng: np.random.Generator) -> sp.coo_array:
+def cancelling(matrix, rng):
     """Return a COO with a pair of entries that sum to zero, where nothing was."""
     held, (i, j) = sp.coo_array(matrix), np.argwhere(matrix.toarray() == 0)[5]
     data = np.r_[held.data, 1.0, -1.0].astype(matrix.dtype)
@@ -67,7 +71,7 @@ def cancelling(matrix: Any, rng: np.random.Generator) -> sp.coo_array:
 
 
 #: The same values in another form, of a CSR and random numbers.
-FORMS: dict[str, Callable[[Any, np.random.Generator], Any]] = {
+FORMS = {
     "zeros": lambda M, rng: with_zeros(M, [0.0], rng),
     "zeros of both signs": lambda M, rng: with_zeros(M, [0.0, -0.0], rng),
     "zeros, int64": lambda M, rng: wide(with_zeros(M, [0.0], rng)),
@@ -80,14 +84,14 @@ FORMS: dict[str, Callable[[Any, np.random.Generator], Any]] = {
 }
 #: What has no meaning for an indicator: entries of -0.0 or 0.5, and those that cancel.
 NO_INDICATORS = ("zeros of both signs", "halves", "zeros and halves", "cancelling")
-OF_DENSE: dict[str, Callable[[Any, np.random.Generator], np.ndarray]] = {
+OF_DENSE = {
     "dense": lambda M, rng: M.toarray(),
     "Fortran": lambda M, rng: np.asfortranarray(M.toarray()),
     "negative zeros": lambda M, rng: np.where(M.toarray() == 0, -0.0, M.toarray()),
 }
 
 
-def read_only(matrix: Any) -> Any:
+def read_only(matrix):
     """Return a copy of a CSR, CSC or array whose memory cannot be written."""
     matrix = matrix.copy()
     arrays = (matrix.data, matrix.indices, matrix.indptr) if sp.issparse(matrix) else (matrix,)
@@ -96,15 +100,7 @@ def read_only(matrix: Any) -> Any:
     return matrix
 
 
-def repeated(matrix: Any) -> sp.csr_array:
-    """Return a CSR in which the first entry is stored twice, and so sums to twice its value."""
-    matrix = sp.csr_array(matrix)
-    parts = (np.append(part[0], part) for part in (matrix.data, matrix.indices))
-    indptr = np.concatenate(([0], matrix.indptr[1:] + 1))
-    return sp.csr_array((*parts, indptr), shape=matrix.shape)
-
-
-def beyond(matrix: Any) -> sp.csr_array:
+def beyond(matrix):
     """Return a CSR whose last entry is in the column after the last.
 
     Who does not look writes one entry behind an array. The number of entries is a multiple of 16,
