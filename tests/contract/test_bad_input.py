@@ -37,7 +37,7 @@ def name(request):
 def on_one_and_some(table, some):
     """Try all cases on one estimator, for a check in one shared place, and `some` on each."""
     cases = [(ONE, kind) for kind in table] + [(n, kind) for n in ENTRIES for kind in some]
-    return pytest.mark.parametrize(("name", "kind"), dict.fromkeys(cases), scope="module")
+    return pytest.mark.parametrize(("name", "kind"), dict.fromkeys(cases), indirect=["name"])
 
 
 @pytest.fixture(scope="module")
