@@ -26,9 +26,9 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[Any]:
     """Open a file for writing that appears under its name only when it is complete.
 
     The bytes go to a hidden file in the same folder, which takes the place of `path` at the end and
-    keeps its mode.    After an error the older file is as it was and nothing else is left; a killed process leaves the
-    hidden file. A pipe or a device is written to directly. A name that ends in ``.gz``, ``.xz`` or
-    ``.bz2`` compresses.
+    keeps its mode. After an error the older file is as it was and nothing else is left; a killed
+    process leaves the hidden file. A pipe or a device is written to directly. A name that ends in
+    ``.gz``, ``.xz`` or ``.bz2`` compresses.
     """
     target = Path(os.path.realpath(os.fsdecode(path)))
     if target.is_dir() or not target.parent.is_dir():

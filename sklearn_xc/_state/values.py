@@ -9,6 +9,7 @@ method ``_from_folder_state(state)`` makes an object of them.
 
 import math
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ _ADVICE = (
     "A saved model holds numbers, texts, arrays, and public parts of sklearn_xc and scikit-learn, "
     "so that to load it runs no code; joblib.dump holds anything."
 )
+_DTYPE = re.compile(r"[<>|]([biuf][1248]|U\d{1,5}|O)")
 #: Items of an array of objects.
 _PLAIN = bool | int | float | str | np.generic | None
 #: Limit on the length of the path to a value, in characters.
@@ -76,7 +78,7 @@ class Writer:
             return value if math.isfinite(value) else {"float": repr(value)}
         if isinstance(value, np.generic) and np.dtype(kind) in DTYPES.values():
             return {"scalar": value.dtype.str, "value": self.json_of(value.item(), where)}
-        if isinstance(value, np.dtype) and value in (*DTYPES.values(), np.dtype("O")):
+        if isinstance(value, np.dtype) and _DTYPE.fullmatch(value.str):
             return {"dtype": value.str}
         if isinstance(value, os.PathLike):
             return os.fspath(value)
@@ -200,7 +202,7 @@ class Reader:
             case "scalar":
                 return _DTYPES_BY_STR[content].type(self.value_of(node["value"], where))
             case "dtype":
-                return np.dtype("O") if content == "|O" else _DTYPES_BY_STR[content]
+                return np.dtype(_DTYPE.fullmatch(content)[0])  # type: ignore[index]
             case "type":
                 return TYPES[content]
             case "tuple":

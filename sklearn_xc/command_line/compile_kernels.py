@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import sklearn_xc
-from sklearn_xc.command_line.estimators import ONE_LABEL, ONE_VS_ALL, make_model
+from sklearn_xc.command_line.models import ONE_LABEL, make_model
 
 #: Enough rows and words that rare labels are solved on working sets, as those of large data are.
 _N_ROWS, _N_WORDS, _N_LABELS = 20_000, 3_000, 66
@@ -29,23 +29,13 @@ def run(options: Any) -> None:
 
 def _compile(name: str) -> None:
     texts, tags = _make_texts(_N_ROWS if name == "ova" else _FEW_ROWS)
-    model = make_model(
-        name,
-        [],
-        around="thresholds",
-        separator=None,
-        min_count=1,
-        label_texts=None,
-        n_jobs=1,
-        seed=0,
-    )
+    model = make_model(name)
     model.fit(texts, [names[0] for names in tags] if name in ONE_LABEL else tags)
     for predict in (model.predict, model.predict_topk, model.decision_function):
         predict(texts[:10])
     if name == "ova":  # kernels for few rows, and for candidates
         texts, tags = _make_texts(_FEW_ROWS)
         model.fit(texts, tags).predict_topk(texts[:1], candidates=["t1", "t2"])
-    if name in ONE_VS_ALL:
         with tempfile.TemporaryDirectory() as folder:
             model.save(folder, compact=True)
             sklearn_xc.load(folder).predict(texts[:10])

@@ -5,14 +5,13 @@ import time
 from collections import Counter
 from typing import Any
 
-from sklearn_xc.command_line.estimators import (
+from sklearn_xc.command_line.models import (
+    COLUMNS,
     ONE_LABEL,
-    ONE_VS_ALL,
     TAKE_LABEL_TEXTS,
+    Columns,
     make_model,
 )
-from sklearn_xc.command_line.evaluate import measure
-from sklearn_xc.command_line.models import Columns, check_folder, save_model
 from sklearn_xc.command_line.tables import (
     CommandError,
     as_text,
@@ -25,40 +24,40 @@ from sklearn_xc.command_line.tables import (
 
 def run(options: Any) -> None:
     """Fit a model on a table and save it."""
-    check_folder(options.out)
-    if options.compact and options.estimator not in ONE_VS_ALL:
-        raise CommandError(
-            f"--compact: rounds weights of one-vs-all (--estimator {', '.join(ONE_VS_ALL)}). Got "
-            f"{options.estimator!r}."
-        )
-    min_count = 1 if options.estimator in ONE_LABEL else options.min_count
-    thresholds = "thresholds" if options.thresholds else None
+    from sklearn_xc._state.files import check_folder
+
+    check_folder(options.out)  # before long work
+    has_one_label = options.estimator in ONE_LABEL
+    min_count = 1 if has_one_label else options.min_count
     model = make_model(
         options.estimator,
         options.set,
-        around="probabilities" if options.probabilities else thresholds,
-        separator=options.separator,
-        min_count=min_count,
-        label_texts=_read_label_texts(options),
+        wrapper=options.wrapper,
         n_jobs=options.jobs,
         seed=options.seed,
+        separator=None if has_one_label else options.separator,
+        min_count=min_count,
+        label_texts=_read_label_texts(options),
     )
     texts, labels = read_labelled(
         options.table, options.text, options.labels, options.separator, options
     )
     counts = Counter(name for names in labels for name in names)
-    if options.estimator in ONE_LABEL:
-        _check_one_label(labels, options)
-    elif max(counts.values()) < min_count:
+    if has_one_label and (wrong := [names for names in labels if len(names) != 1]):
+        raise CommandError(
+            f"{options.table}: {options.estimator} takes one label for each row. Got {wrong[0]}."
+        )
+    if max(counts.values()) < min_count:
         raise CommandError(
             f"{options.table}: no label is in {min_count} rows or more. If a row has several "
             "labels, is --separator right? Otherwise lower --min-count."
         )
-    if options.holdout:
-        _hold_out(model, texts, labels, options)
-    seconds = _train(model, texts, labels, options)
+    began = time.perf_counter()
+    model.fit(texts, [names[0] for names in labels] if has_one_label else labels)
+    seconds = time.perf_counter() - began
     columns = Columns(options.text, options.labels, options.separator)
-    save_model(model, columns, options.out, compact=options.compact)
+    setattr(model, COLUMNS, columns._asdict())
+    model.save(options.out)
     if not options.quiet:
         rare = sum(n < min_count for n in counts.values())
         say(
@@ -66,41 +65,6 @@ def run(options: Any) -> None:
             f"[{seconds:.1f} s]; {rare:,} labels in fewer than {min_count} rows were left out\n"
             f"wrote {options.out}"
         )
-
-
-def _check_one_label(labels: list[list[str]], options: Any) -> None:
-    wrong = next((names for names in labels if len(names) != 1), None)
-    if wrong is not None:
-        got = f"{len(wrong)}: {', '.join(wrong)}" if wrong else "none"
-        raise CommandError(
-            f"--estimator {options.estimator}: takes one label for each row, and a row has {got}."
-        )
-
-
-def _hold_out(model: Any, texts: list[str], labels: list[list[str]], options: Any) -> None:
-    """Print the metrics on rows that a clone of the model was not trained on."""
-    from sklearn.base import clone
-    from sklearn.model_selection import train_test_split
-
-    train, test, y_train, y_test = train_test_split(
-        texts, labels, test_size=options.holdout, random_state=options.seed
-    )
-    model = clone(model)
-    _train(model, train, y_train, options)
-    metrics, _ = measure(model, test, y_test)
-    shown = ("P@1", "P@3", "P@5", "R@5", "PSP@1", "micro-F1", "macro-F1")
-    text = ", ".join(f"{name} {metrics[name]:.1%}" for name in shown)
-    print(f"{len(test):,} rows held out: {text}")
-
-
-def _train(model: Any, texts: list[str], labels: list[list[str]], options: Any) -> float:
-    """Fit the model, and return the seconds that it took."""
-    began = time.perf_counter()
-    if options.estimator in ONE_LABEL:
-        model.set_params(separator=None).fit(texts, [names[0] for names in labels])
-    else:
-        model.fit(texts, labels)
-    return time.perf_counter() - began
 
 
 def _read_label_texts(options: Any) -> dict[str, str] | None:

@@ -1,15 +1,14 @@
 """Parses the arguments and runs a command; errors become one sentence and an exit code."""
 
 import argparse
-import codecs
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from sklearn_xc.command_line.estimators import ESTIMATORS
+from sklearn_xc.command_line.models import ESTIMATORS
 from sklearn_xc.command_line.tables import CommandError, say
 
 _PROGRAM = "sklearn-xc"
@@ -57,10 +56,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         code, text = 130, "interrupted."
     except OSError as error:
-        text = f"{error.filename}: {error.strerror}." if error.filename else f"{error}."
+        text = f"{error.filename}: {error.strerror}." if error.filename else str(error)
     except MemoryError as error:
         text = f"out of memory. {error}".strip()
-    except (CommandError, ValueError, TypeError) as error:
+    except (CommandError, ValueError, TypeError, LookupError) as error:
         text = str(error)
     say(f"{_PROGRAM} {options.command}: {text}")
     return code
@@ -103,13 +102,6 @@ def _add_fit(command: argparse.ArgumentParser) -> None:
     add("--labels", required=True, metavar="COLUMN", help="column with the labels")
     add("--separator", type=_not_empty, metavar="TEXT", help=_SEPARATOR)
     add("--out", required=True, metavar="MODEL", help="folder for the model")
-    add("--compact", action="store_true", help="round weights of one-vs-all to a byte each")
-    add(
-        "--holdout",
-        type=_share,
-        metavar="SHARE",
-        help="first print the metrics on this share of the rows, after training on the others",
-    )
     add(
         "--min-count",
         type=_positive,
@@ -119,16 +111,20 @@ def _add_fit(command: argparse.ArgumentParser) -> None:
     )
     kinds = "; ".join(f"{name}: {use}" for name, use in ESTIMATORS.items())
     add("--estimator", choices=ESTIMATORS, default="ova", help=f"(ova) {kinds}")
-    around = command.add_mutually_exclusive_group()
-    around.add_argument(
+    wrapper = command.add_mutually_exclusive_group()
+    wrapper.add_argument(
         "--probabilities",
-        action="store_true",
+        dest="wrapper",
+        action="store_const",
+        const="probabilities",
+        default="thresholds",
         help="calibrate probabilities, which tag then writes instead of scores",
     )
-    around.add_argument(
+    wrapper.add_argument(
         "--no-thresholds",
-        dest="thresholds",
-        action="store_false",
+        dest="wrapper",
+        action="store_const",
+        const=None,
         help="do not tune thresholds on held-out rows: takes half the time or less",
     )
     add(
@@ -142,7 +138,7 @@ def _add_fit(command: argparse.ArgumentParser) -> None:
     add("--label-texts", metavar="TABLE", help="table with texts about labels")
     add("--label-name", metavar="COLUMN", help="its column with their names")
     add("--label-text", action="append", metavar="COLUMN", help="its column with their texts")
-    add("--jobs", type=_jobs, default=-1, metavar="N", help="threads (all cores)")
+    add("--jobs", type=int, default=-1, metavar="N", help="threads (all cores)")
     add("--seed", type=int, default=0, help="random seed (0)")
     _add_reading(command)
 
@@ -169,9 +165,6 @@ def _add_tag(command: argparse.ArgumentParser) -> None:
     allowed = command.add_mutually_exclusive_group()
     allowed.add_argument("--candidates", metavar="FILE", help="only labels named in this file")
     allowed.add_argument("--exclude", metavar="FILE", help="no labels named in this file")
-    allowed.add_argument(
-        "--exclude-column", metavar="COLUMN", help="for each row, no labels named in this column"
-    )
     add(
         "--out",
         default="-",
@@ -217,43 +210,18 @@ def _add_text(command: argparse.ArgumentParser, required: bool) -> None:
 def _add_reading(command: argparse.ArgumentParser) -> None:
     formats = ("csv", "tsv", "jsonl", "parquet")
     command.add_argument("--format", choices=formats, help="of the table (by its name)")
-    command.add_argument("--delimiter", type=_one_character, help="between the cells of a CSV (,)")
-    command.add_argument("--encoding", type=_encoding, default="utf-8-sig", help="of text (UTF-8)")
-    command.add_argument("--no-quotes", dest="quotes", action="store_false", help="for CSV and TSV")
+    command.add_argument("--delimiter", type=_not_empty, help="between the cells of a CSV (,)")
+    command.add_argument("--encoding", default="utf-8-sig", help="of text (UTF-8)")
     command.add_argument("--quiet", action="store_true", help="print only results and errors")
 
 
 def _positive(text: str) -> int:
-    return _checked(text, int, lambda n: n >= 1, "a whole number of at least 1")
-
-
-def _jobs(text: str) -> int:
-    return _checked(text, int, lambda n: n != 0, "a number of threads, or -1 for all cores")
-
-
-def _share(text: str) -> float:
-    return _checked(text, float, lambda x: 0 < x < 1, "a share between 0 and 1, such as 0.1")
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1. Got {text!r}")
+    return int(text)
 
 
 def _not_empty(text: str) -> str:
-    return _checked(text, str, bool, 'a text such as ";"')
-
-
-def _one_character(text: str) -> str:
-    text = {"\\t": "\t", "tab": "\t"}.get(text, text)
-    return _checked(text, str, lambda t: len(t) == 1, 'one character, such as ";", or tab')
-
-
-def _encoding(text: str) -> str:
-    name = _checked(text, lambda t: codecs.lookup(t).name, bool, "an encoding, such as cp1252")
-    return "utf-8-sig" if name == "utf-8" else name  # which also reads files without a mark
-
-
-def _checked(text: str, kind: Callable[[str], Any], holds: Callable[[Any], Any], what: str) -> Any:
-    try:
-        value = kind(text)
-    except (ValueError, LookupError):
-        value = None
-    if value is None or not holds(value):
-        raise argparse.ArgumentTypeError(f"expected {what}. Got {text!r}")
-    return value
+    if not text:
+        raise argparse.ArgumentTypeError('expected a text such as ";". Got an empty one')
+    return text

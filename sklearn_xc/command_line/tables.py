@@ -1,6 +1,5 @@
 """Tables as data frames: CSV, TSV, JSON lines and Parquet, in chunks of rows."""
 
-import csv
 import json
 import lzma
 import os
@@ -14,15 +13,10 @@ from sklearn_xc._labels.name_lists import names_in, refuse_written_lists
 from sklearn_xc._labels.near_names import did_you_mean
 
 _FORMATS = {
-    ".csv": "csv",
-    ".txt": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
+    **dict.fromkeys((".csv", ".txt"), "csv"),
+    **dict.fromkeys((".tsv", ".tab"), "tsv"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
 }
 _CHUNK_ROWS = 8192
 _WRITTEN_LISTS = (
@@ -58,7 +52,7 @@ def read_chunks(path: str, columns: dict[str, list[str]], options: Any) -> Itera
     columns : dict of str to list of str
         Columns that must be there, by the option that names them.
     options : argparse.Namespace
-        With ``format``, ``delimiter``, ``quotes`` and ``encoding``.
+        With ``format``, ``delimiter`` and ``encoding``.
 
     Raises
     ------
@@ -81,8 +75,7 @@ def read_chunks(path: str, columns: dict[str, list[str]], options: Any) -> Itera
             "Pass its --encoding, such as cp1252 for tables from Excel."
         ) from error
     except (ValueError, EOFError, Warning, zlib.error, lzma.LZMAError) as error:
-        hint = " If quotes are ordinary characters, add --no-quotes." if "EOF" in str(error) else ""
-        raise CommandError(f"{path}: {str(error).strip()}.{hint}") from error
+        raise CommandError(f"{path}: {str(error).strip()}.") from error
 
 
 def _read(path: str, options: Any) -> Iterator[Any]:
@@ -107,7 +100,6 @@ def _read(path: str, options: Any) -> Iterator[Any]:
         yield from pandas.read_csv(
             source,
             sep=options.delimiter or ("\t" if kind == "tsv" else ","),
-            quoting=csv.QUOTE_MINIMAL if options.quotes else csv.QUOTE_NONE,
             dtype=str,
             keep_default_na=False,
             index_col=False,
@@ -137,14 +129,13 @@ def texts_of(frame: Any, columns: list[str]) -> list[str]:
 
 def names_of(cell: Any, separator: str | None) -> list[str]:
     """Return the labels in a cell, each once: of a list, or of a text with `separator`."""
-    if isinstance(cell, list | tuple) or hasattr(cell, "tolist"):
-        names = [as_text(one).strip() for one in list(cell) if not isinstance(one, list | dict)]
-        if len(names) < len(cell):
-            raise CommandError(f"labels must be names, or a list of names. Got {as_text(cell)}.")
-    elif isinstance(cell, dict):
+    is_list = isinstance(cell, list | tuple) or hasattr(cell, "tolist")
+    items = list(cell) if is_list else [cell]
+    if any(isinstance(one, list | dict) for one in items):
         raise CommandError(f"labels must be names, or a list of names. Got {as_text(cell)}.")
-    else:
-        names = names_in(as_text(cell), separator)
+    names = [as_text(one).strip() for one in items]
+    if not is_list:
+        names = names_in(names[0], separator)
     return list(dict.fromkeys(filter(None, names)))
 
 

@@ -6,21 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sklearn_xc._labels.near_names import did_you_mean
 from sklearn_xc.command_line.models import load_model
 from sklearn_xc.command_line.tables import (
     CommandError,
     as_text,
     format_of,
-    names_of,
     read_chunks,
     say,
     texts_of,
 )
 
 _DEFAULT_K = 5
-#: Labels of a row that are compared with a threshold.
-_MOST_PAST_THRESHOLD = 100
+#: Limit on the labels of a row that are compared with a threshold.
+_MAX_PAST_THRESHOLD = 100
 
 #: Labels of a row and their scores, best first.
 Tags = list[tuple[Any, float]]
@@ -35,23 +33,16 @@ def run(options: Any) -> None:
             raise CommandError(f"--out {options.out}: expected a name in .csv, .tsv or .jsonl.")
     model, text_columns, _, separator = load_model(options)
     separator = separator or ";"
-    columns = {"--text": text_columns}
-    if options.exclude_column is not None:
-        columns["--exclude-column"] = [options.exclude_column]
     scores = "probabilities" if _has_probabilities(model) else "scores"
     added = "predicted_labels", f"predicted_{scores}"
     allowed = _read_allowed(model, options)
-    known = {as_text(name): name for name in model.classes_.tolist()}
     n_rows = 0
     with _open_output(options.out) as stream:
-        for frame in read_chunks(options.table, columns, options):
+        for frame in read_chunks(options.table, {"--text": text_columns}, options):
             if set(added) & set(frame.columns):
                 raise CommandError(f"{options.table}: has a column {' or '.join(added)} already.")
-            if options.exclude_column is not None:
-                cells = [names_of(cell, separator) for cell in frame[options.exclude_column]]
-                allowed = {"exclude": [[known[n] for n in row if n in known] for row in cells]}
             tags = _tags_of(model, texts_of(frame, text_columns), options, allowed)
-            _write(stream, frame, tags, added, kind, separator, is_first=not n_rows)
+            stream.write(_as_bytes(frame, tags, added, kind, separator, not n_rows))
             n_rows += len(frame)
     if not options.quiet:
         say(f"{n_rows:,} rows to {'standard output' if options.out == '-' else options.out}")
@@ -70,16 +61,10 @@ def _open_output(path: str) -> Iterator[Any]:
         yield stream
 
 
-def _write(
-    stream: Any,
-    frame: Any,
-    tags: list[Tags],
-    added: tuple[str, str],
-    kind: str,
-    separator: str,
-    *,
-    is_first: bool,
-) -> None:
+def _as_bytes(
+    frame: Any, tags: list[Tags], added: tuple[str, str], kind: str, separator: str, is_first: bool
+) -> bytes:
+    """Return a data frame with two more columns as JSON lines or a delimited table."""
     names = [[as_text(name) for name, _ in row] for row in tags]
     scores = [[f"{score:.4g}" for _, score in row] for row in tags]
     if kind == "jsonl":
@@ -93,33 +78,21 @@ def _write(
             frame[name] = frame[name].map(as_text)
         sep = "\t" if kind == "tsv" else ","
         text = frame.to_csv(sep=sep, header=is_first, index=False, lineterminator="\n")
-    stream.write(text.encode())
+    return text.encode()  # type: ignore[no-any-return]
 
 
 def _read_allowed(model: Any, options: Any) -> dict[str, Any]:
-    """Return ``candidates`` or ``exclude`` for ``predict_topk``: the names in the lines of a file.
-
-    Raises
-    ------
-    CommandError
-        If the model knows none of the names.
-    """
+    """Return ``candidates`` or ``exclude`` of ``predict_topk``: names in the lines of a file."""
     for argument in ("candidates", "exclude"):
         path = getattr(options, argument)
         if path is None:
             continue
         with open(path, encoding="utf-8-sig") as file:
-            given = [name for line in file if (name := line.strip())]
+            given = {name for line in file if (name := line.strip())}
         known = {as_text(name): name for name in model.classes_.tolist()}
-        unknown = [name for name in given if name not in known]
-        if len(unknown) == len(given):
+        if not given & known.keys():
             raise CommandError(f"--{argument} {path}: no line is the name of a label of the model.")
-        if unknown and not options.quiet:
-            say(
-                f"note: {path}: {len(unknown):,} of {len(given):,} names are no labels of the "
-                f"model, such as {unknown[0]!r}.{did_you_mean(unknown[0], known)}"
-            )
-        return {argument: [known[name] for name in given if name in known]}
+        return {argument: [known[name] for name in sorted(given & known.keys())]}
     return {}
 
 
@@ -127,7 +100,7 @@ def _tags_of(model: Any, texts: list[str], options: Any, allowed: dict[str, Any]
     if not texts:  # a table with a header alone
         return []
     if options.predicted:
-        k = getattr(model.classifier_, "top_k", _MOST_PAST_THRESHOLD)
+        k = getattr(model.classifier_, "top_k", _MAX_PAST_THRESHOLD)
         answers = [
             set(names) if isinstance(names, list) else {names} for names in model.predict(texts)
         ]
@@ -137,7 +110,7 @@ def _tags_of(model: Any, texts: list[str], options: Any, allowed: dict[str, Any]
             for row, names in zip(best, answers, strict=True)
         ]
     elif options.threshold is not None:
-        best = _best(model, texts, options.k or _MOST_PAST_THRESHOLD, allowed)
+        best = _best(model, texts, options.k or _MAX_PAST_THRESHOLD, allowed)
         found = [[tag for tag in row if tag[1] >= options.threshold] for row in best]
     else:
         found = _best(model, texts, options.k or _DEFAULT_K, allowed)

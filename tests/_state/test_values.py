@@ -63,7 +63,7 @@ leaves = (
     | arrays
     | st.lists(texts | st.none(), max_size=3).map(lambda items: np.array(items, object))
     | st.sampled_from([np.float32, float, np.int8(4), np.float32(0.1), np.float64("nan")])
-    | st.sampled_from([np.dtype("<f4"), np.dtype("O")])
+    | st.sampled_from([np.dtype("<f4"), np.dtype("<U3"), np.dtype("O")])
 )
 values = st.recursive(
     leaves,
@@ -169,6 +169,7 @@ def test_what_cannot_be_saved_is_named(value, says):
         {"object": "OvALinearXC", "state": {"fit": 1}},
         {"type": "os.system"},
         {"dtype": "|V0"},
+        {"dtype": "<U99999999"},
         {"float": "1e5"},
         {"scalar": "O", "value": 1},
         {"scalar": "<f8", "value": "x"},

@@ -28,14 +28,13 @@ def made_rows(n, seed=0):
     return rows
 
 
-def write_csv(path, rows, separator=";", encoding="utf-8", **form):
+def write_csv(path, rows):
     """Write rows as a table of text, and return its path as a text."""
-    with open(path, "w", newline="", encoding=encoding) as file:
-        writer = csv.writer(file, **form)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
         writer.writerow(rows[0])
         for row in rows:
-            cells = row.values()
-            writer.writerow([separator.join(c) if isinstance(c, list) else c for c in cells])
+            writer.writerow([";".join(c) if isinstance(c, list) else c for c in row.values()])
     return str(path)
 
 
@@ -70,19 +69,13 @@ def refused(run):
 
 @pytest.fixture(scope="session")
 def made():
-    """Return a function of a number and a seed that makes rows."""
+    """Return the function of a number and a seed that makes rows."""
     return made_rows
 
 
 @pytest.fixture(scope="session")
-def as_csv():
-    """Return a function that writes rows as CSV."""
-    return write_csv
-
-
-@pytest.fixture(scope="session")
 def as_jsonl():
-    """Return a function that writes rows as JSON lines."""
+    """Return the function that writes rows as JSON lines."""
     return write_jsonl
 
 

@@ -14,11 +14,10 @@ USE = """
 import tempfile
 import sklearn_xc
 from sklearn_xc.command_line.compile_kernels import _make_texts
-from sklearn_xc.command_line.estimators import make_model
+from sklearn_xc.command_line.models import make_model
 
 texts, tags = _make_texts(500)
-model = make_model("ova", [], around="thresholds", separator=None, min_count=1,
-                   label_texts=None, n_jobs=1, seed=1)
+model = make_model("ova", seed=1)
 model.fit(texts[:400], tags[:400])
 model.predict_topk(texts[400:])
 for compact in (False, True):

@@ -37,15 +37,6 @@ def test_the_model_is_that_of_python(run, train, made, tmp_path, option, classif
     assert ours.predict(new) == theirs.predict(new)
 
 
-def test_compact(run, refused, train, model, tmp_path):
-    assert run("fit", train, *ASKED, "--compact", "--out", tmp_path / "small")[0] == 0
-    known = sklearn_xc.load(model).classifier_.estimator_.compact()
-    ours = sklearn_xc.load(tmp_path / "small").classifier_.estimator_
-    assert (ours.coef_ != known.coef_).nnz == 0
-    asked = [*ASKED, "--compact", "--estimator", "softmax", "--out", tmp_path / "m"]
-    assert "--compact: rounds weights of one-vs-all" in refused("fit", train, *asked)
-
-
 def test_parameters_have_names_of_their_part(run, train, tmp_path):
     def fitted(*settings, more=()):
         asked = [part for setting in settings for part in ("--set", setting)]
@@ -67,22 +58,6 @@ def test_parameters_have_names_of_their_part(run, train, tmp_path):
     assert (calibrator.n_groups, calibrator.estimator_.C) == (1, 2)
 
 
-def test_held_out_rows(run, train, tmp_path):
-    code, out, _ = run("fit", train, *ASKED, "--holdout", 0.2, "--out", tmp_path / "m")
-    assert code == 0
-    values = re.fullmatch(r"24 rows held out: (.*)\n", out)[1].split(", ")
-    assert [value.split()[0] for value in values] == [
-        "P@1",
-        "P@3",
-        "P@5",
-        "R@5",
-        "PSP@1",
-        "micro-F1",
-        "macro-F1",
-    ]
-    assert "P@1 100.0%" in values
-
-
 def test_lists_in_json_lines(run, tmp_path, made, as_jsonl, model):
     table = as_jsonl(tmp_path / "t.jsonl", made(120))
     asked = ["--text", "text", "--labels", "tags", "--jobs", 1, "--out", tmp_path / "m"]
@@ -91,17 +66,17 @@ def test_lists_in_json_lines(run, tmp_path, made, as_jsonl, model):
     assert (one.estimator_.coef_ != other.estimator_.coef_).nnz == 0
 
 
-def test_one_label_each(run, refused, tmp_path, made, as_csv, train):
+def test_one_label_each(run, refused, tmp_path, made, as_jsonl, train):
     rows = [row | {"tags": row["tags"][:1]} for row in made(60)]
-    table = as_csv(tmp_path / "t.csv", rows)
+    table = as_jsonl(tmp_path / "t.jsonl", rows)
     asked = [*ASKED, "--estimator", "softmax", "--out", tmp_path / "m"]
-    assert run("fit", table, *asked, "--quiet", "--holdout", 0.5)[0] == 0
+    assert run("fit", table, *asked, "--quiet")[0] == 0
     answer = sklearn_xc.load(tmp_path / "m").predict([row["text"] for row in rows])
     assert answer.shape == (60,)
     out = tmp_path / "out.csv"
     assert run("tag", tmp_path / "m", table, "--out", out, "--predicted")[0] == 0
-    assert run("evaluate", tmp_path / "m", table)[0] == 0
-    assert "takes one label for each row, and a row has 2: " in refused("fit", train, *asked)
+    assert run("evaluate", tmp_path / "m", table)[::2] == (0, "")
+    assert "softmax takes one label for each row. Got ['" in refused("fit", train, *asked)
 
 
 def test_texts_of_labels(run, refused, tmp_path, train):
@@ -118,9 +93,9 @@ def test_texts_of_labels(run, refused, tmp_path, train):
     assert names == ["ale", "bread", "cake", "soup", "pie"]
 
 
-def test_rare_labels_are_counted_and_can_be_kept(run, tmp_path, as_csv):
+def test_rare_labels_are_counted_and_can_be_kept(run, tmp_path, as_jsonl):
     rows = [{"text": f"w{i % 3}", "tags": ["any", f"t{i}"]} for i in range(12)]
-    table = as_csv(tmp_path / "t.csv", [*rows, {"text": "w0", "tags": ["t0"]}])
+    table = as_jsonl(tmp_path / "t.jsonl", [*rows, {"text": "w0", "tags": ["t0"]}])
     asked = [*ASKED, "--no-thresholds", "--out", tmp_path / "m"]
     _, _, err = run("fit", table, *asked)
     assert "13 rows, 2 labels" in err
@@ -135,7 +110,6 @@ def test_rare_labels_are_counted_and_can_be_kept(run, tmp_path, as_csv):
     [
         ("text,tag\nx,a\n", "there is no column 'tags' (--labels). The table has: text, tag. Did"),
         ("text,tags\n", "no row has a label in column 'tags'"),
-        ("text,tags\n,a\n,a\n", "no row has a text in text"),
         ("text,tags\nx,a\ny,b\n", "no label is in 2 rows or more"),
         ("text,tags\nx,\"['a', 'b']\"\ny,['a']\n", "column 'tags' must hold names. Got lists that"),
     ],
@@ -153,7 +127,6 @@ def test_tables_with_nothing_to_learn(refused, tmp_path, content, says):
         ("classifier__c=1", "no parameter 'classifier__c'. Did you mean 'classifier__C'?"),
         ("thresholds__per=every", "per"),
         ("C", "expected NAME=VALUE"),
-        ("classifier__loss=hing", "loss"),
     ],
 )
 def test_wrong_parameters(refused, train, tmp_path, setting, says):
@@ -163,7 +136,6 @@ def test_wrong_parameters(refused, train, tmp_path, setting, says):
 
 
 def test_places_where_no_model_can_be(refused, train, tmp_path):
-    assert "--out: " in refused("fit", train, *ASKED, "--out", tmp_path / "no" / "m")
+    assert "there is no folder" in refused("fit", train, *ASKED, "--out", tmp_path / "no" / "m")
     (tmp_path / "notes.txt").write_text("mine")
     assert "'notes.txt'" in refused("fit", train, *ASKED, "--out", tmp_path)
-    assert "cannot go to standard output" in refused("fit", train, *ASKED, "--out", "-")

@@ -26,7 +26,7 @@ def small_chunks(monkeypatch):
     monkeypatch.setattr(tables, "_CHUNK_ROWS", 7)
 
 
-@pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.csv.xz"])
+@pytest.mark.parametrize("name", ["out.tsv", "out.csv.xz"])
 def test_all_columns_come_back_with_labels(run, model, others, made, tmp_path, name):
     out = tmp_path / name
     code, stdout, err = run("tag", model, others, "-k", 3, "--out", out)
@@ -123,8 +123,6 @@ def test_candidates_and_labels_to_exclude(run, model, vague, tmp_path, kind):
     assert labels_of(run, model, table, *kind, "--exclude", some) == [
         [name for name in row if name not in ("soup", "ale")] for row in whole
     ]
-    err = run("tag", model, table, "--exclude", some)[2]
-    assert "1 of 3 names are no labels of the model, such as 'soop'. Did you mean 'soup'?" in err
 
 
 def test_files_without_a_known_name(refused, model, others, tmp_path):
@@ -133,16 +131,6 @@ def test_files_without_a_known_name(refused, model, others, tmp_path):
     asked = ["tag", model, others, "--candidates", names]
     assert f"--candidates {names}: no line is the name of a label" in refused(*asked)
     assert "No such file" in refused(*asked[:3], "--exclude", tmp_path / "no.txt")
-
-
-def test_labels_that_a_row_has_already(run, model, vague, tmp_path, as_jsonl):
-    own = [["soup", "pie"], [], ["ale "], "cake; bread;tart", None, ["soup", "bread", "ale"]]
-    names = [["soup"], [], ["ale"], ["cake", "bread"], [], own[-1]]
-    texts = vague[1][: len(own)]
-    rows = [{"text": text, "has": some} for text, some in zip(texts, own, strict=True)]
-    table = as_jsonl(tmp_path / "t.jsonl", rows)
-    found = labels_of(run, model, table, "--exclude-column", "has", "-k", 4)
-    assert found == topk_names(sklearn_xc.load(model), texts, 4, exclude=names)
 
 
 def test_what_is_refused(refused, run, model, others, tmp_path):
