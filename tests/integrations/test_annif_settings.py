@@ -1,4 +1,4 @@
-"""What a project says, and the model that is made of it: all without Annif."""
+"""Settings of a project, and the model that is made of them: all without Annif."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import pytest
 import sklearn_xc
 from sklearn_xc.integrations.annif import tagging
 from sklearn_xc.integrations.annif.settings import (
-    CALIBRATIONS,
     ESTIMATORS,
     Settings,
     SettingsError,
@@ -17,9 +16,9 @@ PROJECT = {"name": "Tate", "language": "en", "backend": "sklearn_xc", "vocab": "
 PROJECT |= {"analyzer": "simple", "transform": "limit(5000)", "access": "public"}
 
 
-def test_a_project_that_says_nothing_has_the_defaults():
+def test_a_project_without_settings_has_the_defaults():
     settings = read_settings(PROJECT)
-    assert settings == Settings(vectorizer={"min_df": 1, "ngram_range": (1, 1)})
+    assert settings == Settings(vectorizer={"min_df": 1})
     model = tagging.make_model(settings)
     assert isinstance(model.classifier, sklearn_xc.TopKCalibrator)
     assert isinstance(model.classifier.estimator, sklearn_xc.OvALinearXC)
@@ -29,15 +28,11 @@ def test_a_project_that_says_nothing_has_the_defaults():
     ("text", "value"),
     [
         ("0.5", 0.5),
-        ("3", 3),
         ("false", False),
-        ("True", True),
         ("none", None),
         ("(1, 2)", (1, 2)),
         ("logistic", "logistic"),
-        (" 1e-3 ", 1e-3),
         ("8GB", "8GB"),
-        (0.5, 0.5),
         (True, True),
     ],
 )
@@ -46,7 +41,7 @@ def test_values_are_read_as_python_would(text, value):
     assert (found, type(found)) == (value, type(value))
 
 
-def test_tables_of_toml_say_the_same_as_dotted_keys():
+def test_tables_of_toml_equal_dotted_keys():
     dotted = {"set.C": "2.0", "set.loss": "logistic", "vectorizer.sublinear_tf": "false"}
     tables = {"set": {"C": 2.0, "loss": "logistic"}, "vectorizer": {"sublinear_tf": False}}
     assert read_settings(dotted) == read_settings(tables)
@@ -56,42 +51,31 @@ def test_tables_of_toml_say_the_same_as_dotted_keys():
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("keys", "problem"),
     [
         ({"estimator": "OvaLinear"}, r"estimator must be one of OvALinearXC.* Got 'OvaLinear'"),
         ({"calibration": "platt"}, r"calibration must be one of spline, .* Got 'platt'"),
         ({"min_df": "0"}, r"min_df must be a whole number of at least 1\. Got '0'"),
-        ({"ngram": "two"}, r"ngram must be a whole number of at least 1\. Got 'two'"),
-        ({"ngram": "true"}, "Got 'true'"),
         ({"set": "C=1"}, r"set\.NAME = VALUE .* Got set = 'C=1'"),
         ({"estimater": "SoftmaxUMax"}, r"has no key 'estimater'\. Did you mean 'estimator'\?"),
-        ({"C": "3"}, r"has no key 'C'\. Did you mean 'set\.C'\?"),
-        ({"stop_words": "english"}, r"Did you mean 'vectorizer\.stop_words'\?"),
-        ({"set.c": "1"}, r"set\.c: OvALinearXC has no parameter 'c'"),
-        ({"set.los": "x"}, r"has no parameter 'los'\. Did you mean set\.loss\?"),
-        ({"vectorizer.mindf": "2"}, r"TfidfVectorizer has no parameter .* vectorizer\.min_df"),
+        ({"set.los": "x"}, r"has no parameter 'los'\. Did you mean 'loss'\?"),
+        ({"vectorizer.mindf": "2"}, "TfidfVectorizer has no parameter .* 'min_df'"),
         ({"set.n_jobs": "2"}, r"set\.n_jobs: is set by --jobs of annif train"),
         ({"estimator": "NGAMEEmbeddingXC", "set.label_features": "x"}, "labels of the vocabulary"),
         ({"set.C": "-1"}, r"set: .*C.* Got -1"),
-        ({"set.C": "much"}, r"set: .*C.* Got 'much'"),
         ({"estimator": "StackingXC", "set.ova__C": "-1"}, r"set: .*C.* Got -1"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_read(said, problem):
+def test_what_cannot_be_is_refused_before_anything_is_read(keys, problem):
     with pytest.raises(SettingsError, match=problem):
-        tagging.make_model(read_settings({**PROJECT, **said}))
+        tagging.make_model(read_settings({**PROJECT, **keys}))
 
 
-@pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_every_estimator_becomes_a_model(estimator, calibration):
-    said = {"estimator": estimator, "calibration": calibration}
-    model = tagging.make_model(read_settings(said), {"u:1": "soup"})
-    classifier = model.classifier
-    if calibration == "none" or estimator == "StackingXC":
-        assert type(classifier).__name__ == estimator
-    else:
-        assert (type(classifier.estimator).__name__, classifier.method) == (estimator, calibration)
+def test_every_estimator_becomes_a_model(estimator):
+    model = tagging.make_model(read_settings({"estimator": estimator}), {"u:1": "soup"})
+    classifier = model.classifier if estimator == "StackingXC" else model.classifier.estimator
+    assert type(classifier).__name__ == estimator
     reads_label_texts = estimator in ("NGAMEEmbeddingXC", "StackingXC")
     assert model.label_texts == ({"u:1": "soup"} if reads_label_texts else None)
     seeds = [v for k, v in model.get_params().items() if k.split("__")[-1] == "random_state"]
@@ -100,24 +84,11 @@ def test_every_estimator_becomes_a_model(estimator, calibration):
 
 TEXTS = [
     "broth ladle simmer",
-    "broth stock simmer",
     "dough yeast crust",
-    "dough knead crust",
     "hops malt brew",
-    "hops barrel brew",
     "broth dough simmer crust",
-    "malt dough yeast",
-] * 4
-URIS = [
-    ["u:soup"],
-    ["u:soup"],
-    ["u:bread"],
-    ["u:bread"],
-    ["u:ale"],
-    ["u:ale"],
-    ["u:soup", "u:bread"],
-    ["u:ale", "u:bread"],
-] * 4
+] * 8
+URIS = [["u:soup"], ["u:bread"], ["u:ale"], ["u:soup", "u:bread"]] * 8
 ASKED = ["simmer a broth", "malt and hops and yeast", "nothing known", ""]
 
 
@@ -125,7 +96,7 @@ ASKED = ["simmer a broth", "malt and hops and yeast", "nothing known", ""]
 def plain():
     """Return a model of one-vs-all without calibration."""
     settings = read_settings({"calibration": "none", "set.C": "1"})
-    return tagging.fit(tagging.make_model(settings), TEXTS, URIS, jobs=1)
+    return tagging.make_model(settings).fit(TEXTS, URIS)
 
 
 def test_suggestions_are_those_of_the_estimator(plain):
@@ -145,7 +116,7 @@ def test_documents_without_a_known_word_have_no_suggestion(plain):
 
 @pytest.mark.filterwarnings("ignore:.* groups of labels have fewer than 30")
 def test_calibrated_suggestions_are_probabilities_best_first():
-    model = tagging.fit(tagging.make_model(read_settings({})), TEXTS, URIS, jobs=2)
+    model = tagging.make_model(read_settings({})).fit(TEXTS, URIS)
     positions, scores = tagging.suggest(model, ASKED[:2], k=3)
     expected, chances = model.classifier_.predict_proba_topk(model.vectorizer_.transform(ASKED), 3)
     for row in (0, 1):
@@ -155,12 +126,12 @@ def test_calibrated_suggestions_are_probabilities_best_first():
         assert given == sorted(given, reverse=True)
 
 
-def test_scores_that_tie_are_told_apart_and_order_as_they_come():
+def test_scores_that_tie_strictly_fall_in_their_order():
     scores = np.array([[1.5, 1.0, 1.0, 0.25, 0.25, 0.0, 0.0], [0.5, 0.2, 0.1, 0.0, 0.0, 0.0, 0.0]])
-    told = tagging.strictly_falling(scores)
-    assert told.dtype == np.float32
-    assert (np.diff(told[0, :6]) < 0).all()
-    assert told.max() <= 1
-    assert told.min() >= 0
-    np.testing.assert_allclose(told, scores.clip(0, 1), atol=1e-6)
-    np.testing.assert_array_equal(told[1], scores[1].astype(np.float32))
+    lowered = tagging.strictly_falling(scores)
+    assert lowered.dtype == np.float32
+    assert (np.diff(lowered[0, :6]) < 0).all()
+    assert lowered.max() <= 1
+    assert lowered.min() >= 0
+    np.testing.assert_allclose(lowered, scores.clip(0, 1), atol=1e-6)
+    np.testing.assert_array_equal(lowered[1], scores[1].astype(np.float32))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import joblib
 import numpy as np
 from annif.backend.backend import AnnifBackend
 from annif.exception import (
@@ -76,8 +77,8 @@ class SklearnXCBackend(AnnifBackend):
         model = self._configured(lambda: self._make_model(params))
         texts, uris = self._read(corpus)
         self.info(f"training on {len(texts)} documents")
-        with self._reporting():
-            tagging.fit(model, texts, uris, jobs)
+        with self._reporting(), joblib.parallel_config("threading", n_jobs=jobs or -1):
+            model.fit(texts, uris)
         self.info("saving the model")
         os.makedirs(self.datadir, exist_ok=True)
         model.save(os.path.join(self.datadir, self.MODEL_FOLDER))

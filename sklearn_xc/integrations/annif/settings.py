@@ -5,9 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sklearn.feature_extraction.text import TfidfVectorizer
-
-import sklearn_xc
 from sklearn_xc._labels.near_names import did_you_mean
 
 #: Name of the backend in a project: ``backend=sklearn_xc``.
@@ -24,7 +21,7 @@ ESTIMATORS = (
 CALIBRATIONS = ("spline", "sigmoid", "none")
 #: Parameters of the estimator and of the vectorizer begin so.
 _PREFIXES = {"set": "estimator", "vectorizer": "vectorizer"}
-_KEYS = (*_PREFIXES, "estimator", "calibration", "min_df", "ngram")
+_KEYS = (*_PREFIXES, "estimator", "calibration", "min_df")
 #: Keys that Annif itself reads.
 _ANNIF_KEYS = (
     *("name", "language", "backend", "vocab", "analyzer"),
@@ -48,7 +45,7 @@ class Settings:
     parameters : dict
         Of the estimator, by name.
     vectorizer : dict
-        Of the vectorizer, by name, `min_df` and `ngram_range` included.
+        Of the vectorizer, by name.
     calibration : str or None
         A method of TopKCalibrator; None for none, and for an estimator that has probabilities of
         its own.
@@ -66,8 +63,8 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
     Parameters
     ----------
     config : mapping of str to object
-        ``estimator``, ``calibration``, ``min_df``, ``ngram``; ``set.NAME`` and ``vectorizer.NAME``,
-        or mappings under ``set`` and ``vectorizer``; and the keys of Annif itself.
+        ``estimator``, ``calibration``, ``min_df``; ``set.NAME`` and ``vectorizer.NAME``, or
+        mappings under ``set`` and ``vectorizer``; and the keys of Annif itself.
 
     Returns
     -------
@@ -76,47 +73,39 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
     Raises
     ------
     SettingsError
-        For an unknown key, estimator or calibration, and for a `min_df` or `ngram` that is not a
-        number.
+        For an unknown key, estimator or calibration, and for a `min_df` that is not a number.
 
     Examples
     --------
     >>> from sklearn_xc.integrations.annif.settings import read_settings
-    >>> read_settings({"language": "en", "ngram": "2", "set.C": "1"}).parameters
+    >>> read_settings({"language": "en", "set.C": "1"}).parameters
     {'C': 1}
     """
     estimator = str(config.get("estimator", "OvALinearXC"))
     if estimator not in ESTIMATORS:
         raise SettingsError(f"estimator must be one of {', '.join(ESTIMATORS)}. Got {estimator!r}.")
-    _refuse_unknown_keys(config, estimator)
+    _refuse_unknown_keys(config)
     calibration = str(config.get("calibration", "spline")).lower()
     if calibration not in CALIBRATIONS:
         raise SettingsError(
             f"calibration must be one of {', '.join(CALIBRATIONS)}. Got {calibration!r}."
         )
-    words = {
-        "min_df": read_count(config, "min_df", 1),
-        "ngram_range": (1, read_count(config, "ngram", 1)),
-    }
-    own_chances = estimator == "StackingXC"
+    has_probabilities = estimator == "StackingXC"
     return Settings(
         estimator,
         _below("set", config),
-        {**words, **_below("vectorizer", config)},
-        None if calibration == "none" or own_chances else calibration,
+        {"min_df": read_count(config, "min_df", 1), **_below("vectorizer", config)},
+        None if calibration == "none" or has_probabilities else calibration,
     )
 
 
-def _refuse_unknown_keys(config: Mapping[str, Any], estimator: str) -> None:
-    parts = {"set": getattr(sklearn_xc, estimator), "vectorizer": TfidfVectorizer}
+def _refuse_unknown_keys(config: Mapping[str, Any]) -> None:
     for key in config:
-        if key in (*_KEYS, *_ANNIF_KEYS) or key.startswith(tuple(f"{part}." for part in parts)):
+        if key in (*_KEYS, *_ANNIF_KEYS) or key.startswith(
+            tuple(f"{prefix}." for prefix in _PREFIXES)
+        ):
             continue
         hint = did_you_mean(key, (*_KEYS, *_ANNIF_KEYS))
-        for prefix, part in parts.items():
-            if key in part._get_param_names():
-                hint = f" Did you mean '{prefix}.{key}'?"
-                break
         raise SettingsError(f"A project with backend=sklearn_xc has no key {key!r}.{hint}")
 
 

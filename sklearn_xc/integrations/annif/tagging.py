@@ -1,16 +1,14 @@
 """The model of a project: texts and the URIs of their subjects in, subjects with scores out."""
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
-import joblib
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import sklearn_xc
+from sklearn_xc._labels.near_names import did_you_mean
 from sklearn_xc._topk import topk
 from sklearn_xc.integrations.annif.settings import Settings, SettingsError
 
@@ -77,29 +75,6 @@ def reads_label_texts(settings: Settings) -> bool:
     """Return whether the estimator of a project has a use for texts of subjects."""
     known = _estimator(settings.estimator).get_params(deep=True)
     return any(name.split("__")[-1] == "label_features" for name in known)
-
-
-def fit(model: Any, texts: Sequence[str], uris: Sequence[Sequence[str]], jobs: int = 0) -> Any:
-    """Fit a model, and return it.
-
-    Parameters
-    ----------
-    model : TextClassifierXC
-        From :func:`make_model`.
-    texts : sequence of n str
-        Documents.
-    uris : sequence of n sequences of str
-        The subjects of each.
-    jobs : int, default=0
-        Threads; 0 for all cores.
-
-    Returns
-    -------
-    TextClassifierXC
-        The model, which asks for one thread when it answers.
-    """
-    with joblib.parallel_config(backend="threading", n_jobs=jobs or -1):
-        return model.fit(texts, uris)
 
 
 def suggest(model: Any, texts: Sequence[str], k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -175,8 +150,7 @@ def _set(part: Any, values: Mapping[str, Any], prefix: str) -> None:
         if last in _OURS:
             raise SettingsError(f"{prefix}.{name}: is set by {_OURS[last]}.")
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f" Did you mean {prefix}.{near[0]}?" if near else ""
+            hint = did_you_mean(name, known)
             raise SettingsError(
                 f"{prefix}.{name}: {type(part).__name__} has no parameter {name!r}.{hint}"
             )
@@ -196,15 +170,4 @@ def _chances(classifier: Any, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     if hasattr(classifier, "predict_proba_topk"):
         return classifier.predict_proba_topk(X, k)
     positions, scores = topk(classifier, X, k)
-    if not hasattr(classifier, "predict_proba"):
-        return positions, expit(scores)
-    chances = np.zeros(positions.shape)
-    rows, ranks = np.nonzero(positions >= 0)
-    chances[rows, ranks] = _at(classifier.predict_proba(X), rows, positions[rows, ranks])
-    return positions, chances
-
-
-def _at(matrix: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    if sp.issparse(matrix):
-        return np.asarray(sp.csr_array(matrix)[rows, columns]).ravel()
-    return np.asarray(matrix)[rows, columns]
+    return positions, expit(scores)
