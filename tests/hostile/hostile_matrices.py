@@ -1,14 +1,11 @@
 """Malformed sparse matrices that scipy does not refuse, and well-formed ones stored in odd ways.
 
-Each fault is made by hand from a well-formed matrix: ``FAULTS[format][name](matrix, rng)`` changes
-it in place. ``CONTENTS`` change the values before they are stored; ``ODDITIES`` and
-``ARRAY_ODDITIES`` change how a matrix is stored, not what it holds.
+``FAULTS[format][name](matrix, rng)`` makes a well-formed matrix malformed, in place. ``ODDITIES``
+and ``ARRAY_ODDITIES`` change how a matrix is stored, not what it holds.
 """
 
 import numpy as np
 import scipy.sparse as sp
-
-FORMATS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
 
 
 def well_formed(rng, shape, is_indicator):
@@ -20,23 +17,6 @@ def well_formed(rng, shape, is_indicator):
     is_there = rng.random(shape) < 0.4
     is_there[:1, rng.integers(shape[1])] = True
     return rng.integers(1, 9, shape) / 8 * is_there
-
-
-def _put_value(value):
-    def change(values, rng):
-        if values.size:
-            values.flat[rng.integers(values.size)] = value
-
-    return change
-
-
-CONTENTS = {
-    "plain": lambda values, rng: None,
-    "NaN": _put_value(np.nan),
-    "inf": _put_value(-np.inf),
-    "no entries": lambda values, rng: values.fill(0),
-    "a seven": _put_value(7.0),
-}
 
 
 def stored(values, fmt, kind):
@@ -78,34 +58,22 @@ def _swap_pointers(indptr, matrix, rng):
 _COMPRESSED = {
     "index at the end": _put("indices", lambda m, r: _minor(m)),
     "index far out": _put("indices", lambda m, r: int(10 ** r.integers(3, 9))),
-    "index -1": _put("indices", lambda m, r: -1),
-    "index far below": _put("indices", lambda m, r: -int(2 ** r.integers(1, 31))),
+    "index below 0": _put("indices", lambda m, r: -int(2 ** r.integers(0, 31))),
     "index 2**32": _put("indices", lambda m, r: 2**32 + int(r.integers(3))),
-    "index -2**63": _put("indices", lambda m, r: -(2**63)),
     "indices of floats": _replace("indices", lambda a, m, r: a.astype(np.float64)),
-    "indices of texts": _replace("indices", lambda a, m, r: a.astype(str)),
     "indices in a list": _replace("indices", lambda a, m, r: a.tolist()),
     "indices too few": _replace("indices", lambda a, m, r: a[: -1 - int(r.integers(2))]),
     "indices in two dimensions": _replace("indices", lambda a, m, r: a[:, None]),
     "data too few": _replace("data", lambda a, m, r: a[: -1 - int(r.integers(2))]),
-    "data in one dimension too many": _replace("data", lambda a, m, r: a[..., None]),
     "no data": _replace("data", lambda a, m, r: None),
     "data masked": _replace("data", lambda a, m, r: np.ma.masked_array(a, a > np.median(a))),
-    "indices masked": _replace("indices", lambda a, m, r: np.ma.masked_array(a, a == 0)),
     "pointers fall": _replace("indptr", _swap_pointers),
     "last pointer too large": _replace(
         "indptr", lambda a, m, r: np.append(a[:-1], a[-1] + int(10 ** r.integers(0, 9)))
     ),
-    "last pointer 2**40": _replace(
-        "indptr", lambda a, m, r: np.append(a[:-1].astype(np.int64), 2**40)
-    ),
     "first pointer 1": _replace("indptr", lambda a, m, r: np.append([1], a[1:]).astype(a.dtype)),
-    "first pointer negative": _replace(
-        "indptr", lambda a, m, r: np.append([-5], a[1:]).astype(a.dtype)
-    ),
     "a pointer far below": _put("indptr", lambda m, r: -int(2 ** r.integers(1, 31))),
     "pointers too few": _replace("indptr", lambda a, m, r: a[:-1]),
-    "pointers too many": _replace("indptr", lambda a, m, r: np.append(a, a[-1])),
     "pointers of floats": _replace("indptr", lambda a, m, r: a.astype(np.float64)),
 }
 
@@ -134,22 +102,13 @@ def _coordinate_put(axis, value):
 
 
 _COORDINATES = {
-    f"{what}, axis {axis}": fault
-    for axis in (0, 1)
-    for what, fault in {
-        "at the end": _coordinate_put(axis, lambda m, r, axis=axis: m.shape[axis]),
-        "far out": _coordinate_put(axis, lambda m, r: int(10 ** r.integers(3, 9))),
-        "-1": _coordinate_put(axis, lambda m, r: -1),
-        "far below": _coordinate_put(axis, lambda m, r: -int(2 ** r.integers(1, 31))),
-        "2**32": _coordinate_put(axis, lambda m, r: 2**32),
-        "of floats": _coordinate(axis, lambda a, m, r: a.astype(np.float64)),
-        "too few": _coordinate(axis, lambda a, m, r: a[:-1]),
-        "in two dimensions": _coordinate(axis, lambda a, m, r: a[:, None]),
-    }.items()
-} | {
+    "row at the end": _coordinate_put(0, lambda m, r: m.shape[0]),
+    "column far out": _coordinate_put(1, lambda m, r: int(10 ** r.integers(3, 9))),
+    "row -1": _coordinate_put(0, lambda m, r: -1),
+    "column 2**32": _coordinate_put(1, lambda m, r: 2**32),
+    "rows of floats": _coordinate(0, lambda a, m, r: a.astype(np.float64)),
+    "columns too few": _coordinate(1, lambda a, m, r: a[:-1]),
     "data too few": _replace("data", lambda a, m, r: a[:-1]),
-    "data masked": _replace("data", lambda a, m, r: np.ma.masked_array(a, a > np.median(a))),
-    "three coordinates": _replace("coords", lambda a, m, r: (*m.coords, m.coords[0])),
 }
 
 
@@ -180,34 +139,23 @@ FAULTS = {
     "bsr": _COMPRESSED,
     "coo": _COORDINATES | {"shape too narrow": _shrink},
     "dia": {
-        "offset at the end": _put("offsets", lambda m, r: m.shape[1]),
-        "offset far out": _put("offsets", lambda m, r: int(10 ** r.integers(3, 9))),
-        "offset far below": _put("offsets", lambda m, r: -int(10 ** r.integers(3, 9))),
         "an offset twice": _replace("offsets", lambda a, m, r: np.append(a[:-1], a[0])),
         "offsets too few": _replace("offsets", lambda a, m, r: a[:-1]),
-        "offsets too many": _replace("offsets", lambda a, m, r: np.append(a, 0)),
         "offsets of floats": _replace("offsets", lambda a, m, r: a.astype(np.float64)),
-        "data masked": _replace("data", lambda a, m, r: np.ma.masked_array(a, a > np.median(a))),
         "data in one dimension": _replace("data", lambda a, m, r: a[0]),
-        "data too few": _replace("data", lambda a, m, r: a[:-1]),
     },
     "lil": {
         "column at the end": _list_put("rows", lambda m: m.shape[1]),
         "column -1": _list_put("rows", lambda m: -1),
-        "column far out": _list_put("rows", lambda m: 10**8),
-        "column of 2**32": _list_put("rows", lambda m: 2**32),
         "a text for a column": _list_put("rows", lambda m: "one"),
         "a value too few": _list_drop,
         "rows too few": _replace("rows", lambda a, m, r: a[:-1]),
     },
     "dok": {
         "column at the end": _key_put(lambda m: (0, m.shape[1])),
-        "row at the end": _key_put(lambda m: (m.shape[0], 0)),
         "row -1": _key_put(lambda m: (-1, 0)),
-        "column far out": _key_put(lambda m: (0, 10**8)),
         "column of 2**32": _key_put(lambda m: (0, 2**32)),
         "a number for a key": _key_put(lambda m: 3),
-        "a text in a key": _key_put(lambda m: (0, "one")),
     },
 }
 
