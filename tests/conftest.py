@@ -38,8 +38,8 @@ from sklearn_xc._input.data import CsrRows, DenseRows
 from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin
 from sklearn_xc.one_vs_all.losses import LOSSES
 from sklearn_xc.one_vs_all.losses.margin import compiled
+from sklearn_xc.one_vs_all.problem import OneVsAllProblem, sum_instances
 from sklearn_xc.one_vs_all.solver.newton_cg import solve_block
-from sklearn_xc.one_vs_all.solver.problem import OneVsAllProblem, sum_instances
 from sklearn_xc.one_vs_all.starts import INITIALISERS, Initialiser
 
 # --doctest-modules would import those of several folders as tests, under the same name.
@@ -122,7 +122,6 @@ class DenseObjective:
     minus: float = 1.0
     weight: np.ndarray | float = 1.0
     fit_intercept: bool = True
-    regularize_intercept: bool = True
 
     def __post_init__(self):
         constant = np.full((len(self.X), 1), float(self.fit_intercept))
@@ -131,7 +130,7 @@ class DenseObjective:
         set_(self, "signs", np.where(self.positive, 1.0, -1.0))
         set_(self, "factors", self.weight * np.where(self.positive, self.plus, self.minus))
         ridge = np.ones(self.rows.shape[1])
-        ridge[-1] = self.fit_intercept and self.regularize_intercept
+        ridge[-1] = self.fit_intercept
         set_(self, "ridge", ridge)
 
     def _loss(self, name, w):
@@ -186,7 +185,6 @@ def _make_problem(
         "relative_gap": np.inf,
         "margin_loss": LOSSES[loss](),
         "fit_intercept": True,
-        "regularize_intercept": True,
         "max_iter": 200,
         "prune": 0.0,
         **parameters,
@@ -212,7 +210,6 @@ def _objective_of(problem, label):
         problem.minus[label],
         problem.weight.astype(np.float64),
         problem.fit_intercept,
-        problem.regularize_intercept,
     )
 
 

@@ -19,9 +19,8 @@ from asv_bench.common.report import Report
 from asv_bench.common.sets import DataSet, take_labels
 from sklearn_xc import OvALinearXC
 from sklearn_xc._input.checks import check_targets, check_training_instances
-from sklearn_xc.one_vs_all.problem import build_problem
+from sklearn_xc.one_vs_all.problem import build_problem, sum_instances, sum_rows
 from sklearn_xc.one_vs_all.solver.newton_cg import NewtonStep, solve_block
-from sklearn_xc.one_vs_all.solver.problem import sum_instances, sum_rows
 from sklearn_xc.one_vs_all.starts import Bias, Initialiser, MeanSeparating, OneVsAllPrimal, Zero
 
 STARTS: dict[str, Initialiser] = {

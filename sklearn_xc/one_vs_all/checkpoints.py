@@ -1,4 +1,4 @@
-"""Finished label blocks of one-vs-all, and scored folds, in ``checkpoint_dir``."""
+"""Checkpoints of one-vs-all: solved blocks of labels and scored folds in ``checkpoint_dir``."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,10 +10,10 @@ import numpy as np
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets
 from sklearn_xc._parallel.engines import Workers, engine_at_work
 from sklearn_xc._state.checkpoints import Checkpoints, checkpoints_of, data_of
+from sklearn_xc.one_vs_all.problem import OneVsAllProblem
 from sklearn_xc.one_vs_all.solver.newton_cg import STATUS_NAMES, BlockSolution
-from sklearn_xc.one_vs_all.solver.problem import OneVsAllProblem
 
-#: No plan has more workers.
+#: Limit on the number of workers of a plan.
 _MOST_WORKERS = 2**16
 _INTEGERS = ("labels", "n_iter", "n_products", "status")
 
@@ -24,7 +24,7 @@ class BlockStore:
     Attributes
     ----------
     workers : Workers
-        Those of the call that began the fit, for which labels are cut into blocks.
+        The workers of the interrupted call, which determine the blocks.
     """
 
     def __init__(self, checkpoints: Checkpoints) -> None:
@@ -33,7 +33,7 @@ class BlockStore:
         self.workers = Workers(n, min(n, n_processes))
 
     def put(self, number: int, solution: BlockSolution) -> None:
-        """Keep the solution of a block."""
+        """Store the solution of a block."""
         arrays = {one.name: getattr(solution, one.name) for one in fields(solution)}
         self._checkpoints.put(f"block-{number:06d}", arrays)
 
@@ -47,40 +47,35 @@ class BlockStore:
         return BlockSolution(**arrays)
 
     def put_scores(self, call: int, fold: int, values: Sequence[int], scored: Any) -> None:
-        """Keep the scores of some values of C on a fold; `call` numbers them."""
+        """Store the scores of some values of C on a fold, under the number `call`."""
         arrays = {"fold": np.array(fold), "values": np.array(values), "table": np.array(scored)}
         self._checkpoints.put(f"scores-{call:04d}", arrays)
 
     def get_scores(self, call: int, fold: int, values: Sequence[int]) -> np.ndarray | None:
-        """Return what ``put_scores`` kept, None if it is missing or of other values."""
+        """Return stored scores, None if they are missing or of other values."""
         arrays = self._checkpoints.get(f"scores-{call:04d}")
         if arrays is None or arrays.keys() != {"fold", "values", "table"}:
             return None
         is_same = arrays["fold"] == fold and arrays["values"].tolist() == list(values)
         table = arrays["table"]
-        fits = table.shape == (len(values), 4) and table.dtype == np.float64
+        fits = table.shape == (len(values), 2) and table.dtype == np.float64
         return table if is_same and fits and np.isfinite(table).all() else None
 
 
 def _is_solution(
     arrays: dict[str, np.ndarray], labels: np.ndarray, problem: OneVsAllProblem
 ) -> bool:
-    """Tell whether arrays are a solution for these labels, which compiled loops may read."""
-    if arrays.keys() != {one.name for one in fields(BlockSolution)}:
+    """Tell whether arrays are a solution for these labels that compiled loops can read safely."""
+    names = {one.name for one in fields(BlockSolution)}
+    if arrays.keys() != names:
         return False
     m, n_weights = len(labels), arrays["values"].size
-    for name, array in arrays.items():
-        dtype = np.dtype(np.int64 if name in _INTEGERS else np.float64)
-        shape: tuple[int, ...] = (m,)
-        if name in ("values", "intercepts"):
-            dtype = problem.dtype
-        if name in ("indices", "values"):
-            shape = (n_weights,)
-        if name in ("indices", "indptr"):
-            dtype = np.dtype(np.int32 if name == "indices" else np.int64)
-        if name == "indptr":
-            shape = (m + 1,)
-        if (array.dtype, array.shape) != (dtype, shape):
+    kinds: dict[str, tuple[Any, int]] = dict.fromkeys(names, (np.float64, m))
+    kinds |= dict.fromkeys(_INTEGERS, (np.int64, m)) | {"intercepts": (problem.dtype, m)}
+    kinds |= {"values": (problem.dtype, n_weights), "indices": (np.int32, n_weights)}
+    kinds["indptr"] = np.int64, m + 1
+    for name, (dtype, length) in kinds.items():
+        if (arrays[name].dtype, arrays[name].shape) != (np.dtype(dtype), (length,)):
             return False
     indptr, indices, status = arrays["indptr"], arrays["indices"], arrays["status"]
     label_of = np.repeat(np.arange(m), np.maximum(np.diff(indptr), 0))
@@ -105,7 +100,7 @@ def block_store(
     weight: np.ndarray | None,
     **others: Sequence[np.ndarray] | None,
 ) -> Iterator[BlockStore | None]:
-    """Open the folder ``checkpoint_dir`` of an estimator; yields None where there is none.
+    """Open the folder ``checkpoint_dir`` of an estimator, if it has one.
 
     `others` are further arrays on which the fit depends.
     """

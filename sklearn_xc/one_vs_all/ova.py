@@ -1,6 +1,7 @@
 """One-vs-all linear classification for very many labels."""
 
 import warnings
+from contextlib import nullcontext
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any
@@ -28,15 +29,22 @@ from sklearn_xc._weights.label_weights import LabelWeights
 from sklearn_xc.one_vs_all.checkpoints import BlockStore, block_store
 from sklearn_xc.one_vs_all.losses import LOSSES, Logistic, MarginLoss
 from sklearn_xc.one_vs_all.model import LinearModel
-from sklearn_xc.one_vs_all.problem import build_problem, check_init, loss_of, room_for_weights
-from sklearn_xc.one_vs_all.report import fit_report, stacked, warn_of_fit
+from sklearn_xc.one_vs_all.problem import build_problem, constant_scores, loss_of
 from sklearn_xc.one_vs_all.solver.newton_cg import BlockSolution
-from sklearn_xc.one_vs_all.solver.problem import constant_scores
 from sklearn_xc.one_vs_all.starts import INITIALISERS, Initialiser
-from sklearn_xc.one_vs_all.training import as_csr, assemble_weights, empty_weights, solve_all
+from sklearn_xc.one_vs_all.training import (
+    assemble_weights,
+    check_init,
+    check_memory,
+    fit_report,
+    room_for_weights,
+    solve_all,
+    stacked,
+    warn_of_fit,
+)
 from sklearn_xc.one_vs_all.warm_start import FittedWeights
 
-#: From the caller of ``fit`` to a function that it calls: fit and its two decorators are between.
+#: Stack level of the caller of ``fit`` in a function that it calls, with two decorators between.
 STACKLEVEL = 5
 
 
@@ -77,9 +85,7 @@ class OvALinearXC(LinearModel):
     max_iter : int, default=100
         Maximum number of Newton steps for a label.
     fit_intercept : bool, default=True
-        Whether to add a constant feature.
-    regularize_intercept : bool, default=True
-        Whether the ridge includes the intercept. If not, no bound on the suboptimality is known.
+        Whether to add a constant feature. The ridge includes its weight, the intercept.
     class_weight : float, array of shape (n_labels,), dict, "balanced" or "propensity", default=None
         Factors on the loss of each label's positives, as in scikit-learn's one-vs-rest
         classifiers; None means 1. A dict may give factors for some labels only. "balanced" is the
@@ -148,7 +154,7 @@ class OvALinearXC(LinearModel):
     Memory: X and a copy of it, the pruned weights, and for each thread about 64 (10 n_features + 8
     n) bytes in float32 or 64 (18 n_features + 8 n) in float64; for a loss that is never zero, 64
     (17 n_features + n) and 64 (32 n_features + 2 n). The bound on the suboptimality is ``|g|^2 /
-    2``, as the objective is 1-strongly convex; with an unregularised intercept it is infinite.
+    2``, as the objective is 1-strongly convex.
     Labels with the same instances are solved once. An instance none of whose features has a weight
     is scored by the training frequencies of the labels, not by `intercept_`.
 
@@ -185,7 +191,6 @@ class OvALinearXC(LinearModel):
         "tol": [Interval(Real, 0, None, closed="neither"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "fit_intercept": ["boolean"],
-        "regularize_intercept": ["boolean"],
         "class_weight": [
             Interval(Real, 0, None, closed="neither"),
             StrOptions({"balanced", "propensity"}),
@@ -213,7 +218,6 @@ class OvALinearXC(LinearModel):
         tol=None,
         max_iter=100,
         fit_intercept=True,
-        regularize_intercept=True,
         class_weight=None,
         prune=0.01,
         warm_start=False,
@@ -231,7 +235,6 @@ class OvALinearXC(LinearModel):
         self.tol = tol
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
-        self.regularize_intercept = regularize_intercept
         self.class_weight = class_weight
         self.prune = prune
         self.warm_start = warm_start
@@ -283,20 +286,22 @@ class OvALinearXC(LinearModel):
         UnseenLabelWarning
             If labels have no training instance.
         """
-        previous = None
-        if self.warm_start and hasattr(self, "_weights"):
-            previous = FittedWeights(self)
+        has_weights = self.warm_start and hasattr(self, "_weights")
+        previous = FittedWeights(self) if has_weights else None
         progress = Fit(self, X, y, sample_weight)
         instances = check_training_instances(self, X)
         targets = check_targets(self, y, instances.shape[0])
         weight = check_weights(self, sample_weight, instances.shape[0])
-        start = None if previous is None else previous.arrays
-        with block_store(self, instances, targets, weight, start=start) as store:
+        with self._store(instances, targets, weight, start=previous and previous.arrays) as store:
             self._train(instances, targets, weight, self._fitted_cost, progress, store, previous)
             progress.end()
         warn_of_fit(self, STACKLEVEL)
         self._warn_of_unseen()
         return self
+
+    def _store(self, *data: Any, **others: Any) -> Any:
+        """Return the context of the blocks in `checkpoint_dir`, of None if there is none."""
+        return nullcontext() if self.checkpoint_dir is None else block_store(self, *data, **others)
 
     def _train(
         self,
@@ -308,10 +313,15 @@ class OvALinearXC(LinearModel):
         store: BlockStore | None,
         previous: FittedWeights | None = None,
     ) -> None:
-        """Solve all problems and set the fitted attributes."""
+        """Solve the problems of all labels and set the fitted attributes."""
         self._keep_targets(targets)
         self._count_instances(targets, np.ones(instances.shape[0]) if weight is None else weight)
-        problem = build_problem(self, C, *_drop_weightless(instances, targets, weight))
+        if weight is not None and not weight.all():
+            kept = weight > 0
+            instances, weight = instances.take(np.flatnonzero(kept)), weight[kept]
+            targets = targets.take(kept)
+        in_files = check_memory(self, instances, targets)
+        problem = build_problem(self, C, instances, targets, weight, in_files)
         initialiser = check_init(self, problem)
         if previous is not None:
             initialiser = previous.initialiser(self, initialiser, problem)
@@ -337,8 +347,7 @@ class OvALinearXC(LinearModel):
         room: int | None,
     ) -> None:
         """Set the report and the weights; weights of more bytes than `room` go to files."""
-        is_bounded = self.regularize_intercept or not self.fit_intercept
-        self.fit_report_ = fit_report(solutions, row_of_label, is_bounded)
+        self.fit_report_ = fit_report(solutions, row_of_label)
         self.n_iter_ = self.fit_report_["n_iter"]
         self._is_logistic = type(loss_of(self)) is Logistic
         intercept, owner = stacked(solutions, row_of_label, "intercepts"), type(self).__name__
@@ -347,7 +356,7 @@ class OvALinearXC(LinearModel):
         self._weights = LabelWeights(coef, intercept, prior, unseen)
 
     def _engine(self) -> Engine:
-        """Return where blocks of labels are solved; a limit of memory leaves no room for copies."""
+        """Return the engine that solves the blocks; a memory limit excludes copies of X."""
         may_copy, is_verbose = self.max_memory is None, bool(self.verbose)
         return engine_at_work(self.numa, self.n_jobs, may_copy=may_copy, is_verbose=is_verbose)
 
@@ -452,7 +461,7 @@ class OvALinearXC(LinearModel):
             of_new = set(every[n_old:].tolist())
             new.class_weight = {k: one for k, one in new.class_weight.items() if k in of_new}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they come from here
+            warnings.simplefilter("ignore")  # given below
             new.fit(_as_given(instances), y, sample_weight)
         self._append(new)
         self.classes_ = every
@@ -465,22 +474,15 @@ class OvALinearXC(LinearModel):
 
     def _append(self, other: "OvALinearXC") -> None:
         """Append the labels of another model of the same features."""
-        report = {
+        own, new = self._weights, other._weights
+        self.label_counts_ = np.concatenate([self.label_counts_, other.label_counts_])
+        self.fit_report_ = {
             name: np.concatenate([column, other.fit_report_[name]])
             for name, column in self.fit_report_.items()
         }
-        own, new = self._weights, other._weights
-        coefs = own.coef, new.coef
-        n_own, n = coefs[0].nnz, coefs[0].nnz + coefs[1].nnz
-        indices, values = empty_weights(n, coefs[0].dtype, self._allowed_bytes(), "OvALinearXC")
-        for coef, place in zip(coefs, (slice(n_own), slice(n_own, None)), strict=True):
-            indices[place], values[place] = coef.indices, coef.data
-        ends = coefs[1].indptr[1:].astype(np.int64) + n_own
-        indptr = np.concatenate([coefs[0].indptr.astype(np.int64), ends])
-        self.label_counts_ = np.concatenate([self.label_counts_, other.label_counts_])
-        self.fit_report_, self.n_iter_ = report, report["n_iter"]
+        self.n_iter_ = self.fit_report_["n_iter"]
         self._weights = LabelWeights(
-            as_csr(values, indices, indptr, (len(indptr) - 1, coefs[0].shape[1])),
+            sp.vstack([own.coef, new.coef], "csr"),
             np.concatenate([own.intercept, new.intercept]),
             np.concatenate([own.prior, new.prior]),
         )
@@ -493,23 +495,13 @@ class OvALinearXC(LinearModel):
         self.classes_, self.label_counts_ = self.classes_[places], self.label_counts_[places]
         self.fit_report_ = {name: column[places] for name, column in self.fit_report_.items()}
         self.n_iter_ = self.fit_report_["n_iter"]
-        # A compact model does not stay compact: it is rounded by the largest weights of all labels.
+        # A compact model does not stay compact: its rounding depends on the weights of all labels.
         self._weights = LabelWeights(
             weights.coef[places],
             weights.intercept[places],
             None if weights.prior is None else weights.prior[places],
             self._unseen_labels,
         )
-
-
-def _drop_weightless(
-    instances: CsrRows | DenseRows, targets: Targets, weight: np.ndarray | None
-) -> tuple[CsrRows | DenseRows, Targets, np.ndarray | None]:
-    """Return the training data without instances of weight 0."""
-    if weight is None or weight.all():
-        return instances, targets, weight
-    kept = weight > 0
-    return instances.take(np.flatnonzero(kept)), targets.take(kept), weight[kept]
 
 
 def with_cost(estimator: Any, C: float) -> OvALinearXC:

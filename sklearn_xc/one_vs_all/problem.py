@@ -1,32 +1,59 @@
-"""From checked data and the parameters of an estimator to the problems of all labels."""
+"""One-vs-all training problems: one binary problem per label over shared instances.
 
-from collections.abc import Mapping
+For label j, with y in {-1, +1}^n, minimise over w (and b)::
+
+    0.5 (|w|^2 + b^2) + sum_i c_ij phi(y_i (w.x_i + b))
+
+where c_ij is the row's weight times ``plus[j]`` for a positive and ``minus[j]`` for a negative.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Real
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 
-from sklearn_xc._input.arguments import check_numbers, is_number, refuse_disguised
-from sklearn_xc._input.data import CsrRows, DenseRows, Targets
-from sklearn_xc._input.sparse import check_sparse
-from sklearn_xc._parallel.blocks import MAX_LANES, MORE_ROOM
-from sklearn_xc._parallel.memory import require_bytes
+from sklearn_xc._input.arguments import check_numbers, is_number
+from sklearn_xc._input.blank_rows import LabelFrequencies, is_blank
+from sklearn_xc._input.data import CsrRows, DenseRows, Targets, read_only
+from sklearn_xc._input.kernels import csr_rows
+from sklearn_xc._input.kernels.csr_order import arrange_rows, count_features, transpose_rows
+from sklearn_xc._input.row_pieces import row_pieces
 from sklearn_xc._parallel.spill import maker
 from sklearn_xc.metrics import propensity
-from sklearn_xc.one_vs_all.losses import LOSSES, MarginLoss
-from sklearn_xc.one_vs_all.losses.margin import check_margin_loss, compiled
-from sklearn_xc.one_vs_all.solver.newton_cg import largest_array, workspace_bytes
-from sklearn_xc.one_vs_all.solver.problem import OneVsAllProblem, arranged, pays_side_by_side
-from sklearn_xc.one_vs_all.solver.working_sets import FEWEST_ROWS
-from sklearn_xc.one_vs_all.starts import INITIALISERS, Given, Initialiser
+from sklearn_xc.one_vs_all.kernels import dense_rows
+from sklearn_xc.one_vs_all.kernels.block_newton import row_sums_kernel, square_sums_kernel
+from sklearn_xc.one_vs_all.kernels.mean_scores import constant_scores_kernel
+from sklearn_xc.one_vs_all.kernels.screen import round_rows
+from sklearn_xc.one_vs_all.losses import LOSSES
+from sklearn_xc.one_vs_all.losses.margin import CompiledLoss, MarginLoss, compiled
 
-#: Where ``tol`` is None: eps0 of the stopping rule, and the largest share of its objective by which
-#: a label may be above its minimum.
+#: For ``tol=None``: eps0 of the stopping rule, and the certified relative suboptimality.
 DEFAULT_TOL, DEFAULT_GAP = 0.01, 1e-3
-#: Bytes for each row, feature, label and positive, at the peak.
-_ROW_BYTES, _FEATURE_BYTES, _LABEL_BYTES, _POSITIVE_BYTES = 112, 64, 300, 48
+
+#: Squares of gradients must fit into float64, including those near the optimum.
+_LARGEST_GRADIENT = 1e150
+_LEAST_GRADIENT = 1e-130
+
+#: Cached properties, which are not sent to other processes.
+_DERIVED = ("rounded", "postings", "loss", "shared_negatives")
+
+#: Sparse problems with a smooth loss and fewer labels are solved one label at a time.
+_FEWEST_LABELS = 8
+
+#: Labels are solved on working sets where there are at least this many rows; see
+#: ``solver.working_sets``.
+FEWEST_ROWS = 14_000
+
+#: Makes an array from a length and a dtype, in memory or in a file.
+Empty = Callable[..., np.ndarray]
+
+#: Rows of a label without positives: the all-negative problem.
+NO_POSITIVES = np.zeros(0, np.int32)
 
 
 def build_problem(
@@ -35,7 +62,8 @@ def build_problem(
     instances: CsrRows | DenseRows,
     targets: Targets,
     weight: np.ndarray | None,
-) -> OneVsAllProblem:
+    in_files: bool = False,
+) -> "OneVsAllProblem":
     """Return the problems of all labels.
 
     Parameters
@@ -50,26 +78,25 @@ def build_problem(
         y.
     weight : ndarray of float64 of shape (n,) or None
         Positive.
+    in_files : bool, default=False
+        Whether copies of X go to files.
 
     Raises
     ------
     ValueError
-        For losses and label weights that do not fit.
+        For invalid weights of labels.
     """
-    allowed, who = estimator._allowed_bytes(), type(estimator).__name__
-    loss = loss_of(estimator)
-    check_margin_loss(loss, f"{who}: loss")
-    in_files = check_memory(instances, targets, loss, allowed, who)
+    who = type(estimator).__name__
     empty = maker(in_files, who)
     if isinstance(instances, CsrRows):
         instances = instances.without_zeros(empty)
-    layout = arranged(instances, empty)
+    instances, order, columns = arranged(instances, empty)
     row_weight = np.ones(instances.shape[0]) if weight is None else weight
     # Weights from 1 to 2 fit into float32, squared too; a power of two changes no digit.
     exponent = int(np.frexp(row_weight.max())[1]) - 1
     row_weight = np.ldexp(row_weight, -exponent)
     label_of_entry = np.repeat(np.arange(targets.n_problems), np.diff(targets.indptr))
-    # Summed label by label: a sum that runs on would tie a label to those before it.
+    # Label by label: a cumulative sum would tie the bits of a label to those before it.
     positive = np.bincount(
         label_of_entry, weights=row_weight[targets.rows], minlength=targets.n_problems
     )
@@ -77,24 +104,23 @@ def build_problem(
     tol, gap = (DEFAULT_TOL, DEFAULT_GAP) if estimator.tol is None else (estimator.tol, np.inf)
     least = np.maximum(np.ldexp(1.0, -exponent), np.minimum(positive, total - positive))
     factors = loss_factors(estimator, targets, positive, total, exponent)
-    with np.errstate(over="ignore", under="ignore"):  # the solver's check says what to change
-        plus, minus = (np.ldexp(C * factor, exponent) for factor in factors)  # rows are too small
+    with np.errstate(over="ignore", under="ignore"):  # check_range raises
+        plus, minus = (np.ldexp(C * factor, exponent) for factor in factors)
     return OneVsAllProblem(
-        instances=layout.instances,
-        columns=layout.features,
+        instances=instances,
+        columns=columns,
         y_indptr=targets.indptr,
-        y_rows=_rearranged(targets, layout.order),
-        weight=row_weight[layout.order].astype(instances.dtype),
+        y_rows=_rearranged(targets, order),
+        weight=row_weight[order].astype(instances.dtype),
         plus=plus,
         minus=minus,
         relative_tolerance=tol * np.minimum(least / total, 1.0),
         relative_gap=gap,
-        margin_loss=loss,
+        margin_loss=loss_of(estimator),
         fit_intercept=estimator.fit_intercept,
-        regularize_intercept=estimator.regularize_intercept,
         max_iter=estimator.max_iter,
         prune=estimator.prune,
-        owner=type(estimator).__name__,
+        owner=who,
         in_files=in_files,
     )
 
@@ -104,48 +130,337 @@ def loss_of(estimator: Any) -> MarginLoss:
     return LOSSES[estimator.loss]() if isinstance(estimator.loss, str) else estimator.loss
 
 
-def check_init(estimator: Any, problem: OneVsAllProblem) -> Initialiser:
-    """Return the initialiser that the parameter `init` names, is, or holds vectors for."""
-    init, who = estimator.init, type(estimator).__name__
-    if isinstance(init, (str, Initialiser)):
-        initialiser = INITIALISERS[init]() if isinstance(init, str) else clone(init, safe=False)
-        try:
-            initialiser.check()
-        except ValueError as error:
-            raise ValueError(f"{who}: {error}") from None
-        if initialiser.needs_intercept and not estimator.fit_intercept:
-            raise ValueError(f"{who}: init={init!r} needs fit_intercept=True.")
-        return initialiser
-    n_labels, d = problem.n_labels, problem.n_features
-    widths = (d, d + 1) if estimator.fit_intercept else (d,)
-    expected = f"({n_labels}, {d})" + (
-        f" or ({n_labels}, {d + 1}) with intercepts" if estimator.fit_intercept else ""
-    )
-    start = _start_vectors(init, expected, who)
-    if start.ndim != 2 or start.shape[0] != n_labels or start.shape[1] not in widths:
-        raise ValueError(f"{who}: init must have shape {expected}. Got shape {start.shape}.")
-    values = start.data if sp.issparse(start) else start
-    if not np.isfinite(values).all():
-        raise ValueError(f"{who}: init contains NaN or infinity.")
-    # Features in the order of the problem; intercepts stay last.
-    order = np.concatenate([problem.columns, np.arange(d, start.shape[1])])
-    return Given(start[:, order])
+@dataclass(frozen=True)
+class OneVsAllProblem:
+    """One binary problem per label, all over the same instances; its arrays are read-only.
 
+    Parameters
+    ----------
+    instances : CsrRows or DenseRows of shape (n, d)
+        X, rearranged (see ``arranged``).
+    columns : ndarray of int32 of shape (d,)
+        Original number of each feature.
+    y_indptr, y_rows : ndarray of int64 (L + 1,) and int32
+        Positive rows of each label, in CSC form, rising.
+    weight : ndarray of shape (n,)
+        Positive row weights, of the dtype of X.
+    plus, minus : ndarray of float64 of shape (L,)
+        Weight of the loss of a positive and of a negative, C included.
+    relative_tolerance : ndarray of float64 of shape (L,)
+        Stopping rule: largest gradient norm relative to the norm at w = 0.
+    relative_gap : float
+        Certificate: half the squared gradient norm, which bounds the objective's distance from the
+        minimum, must be at most this share of the objective. inf for no certificate.
+    margin_loss : MarginLoss
+        The loss of each instance.
+    fit_intercept : bool
+        Whether there is an intercept, which the ridge covers.
+    max_iter : int
+        Maximum number of Newton steps for a label.
+    prune : float
+        Weights of smaller magnitude become zero after training (never the intercept).
+    owner : str, default="OvALinearXC"
+        Name of the estimator, for messages.
+    in_files : bool, default=False
+        Whether copies of a sparse X go to files.
+    """
 
-def _start_vectors(init: Any, expected: str, who: str) -> Any:
-    """Return given start vectors as a float64 array or CSR, of any shape."""
-    check_sparse(init, "init", who)
-    refuse_disguised(init, f"{who}: init")
-    try:
-        start = init if sp.issparse(init) else np.asarray(init)
-    except (ValueError, TypeError) as error:  # rows of different lengths
-        raise ValueError(f"{who}: init is no array of shape {expected}.") from error
-    if start.dtype.kind not in "biuf":
-        raise ValueError(
-            f"{who}: init must be a name, an Initialiser, or numbers of shape {expected}. Got "
-            f"{type(init).__name__} of dtype {start.dtype}."
+    instances: CsrRows | DenseRows
+    columns: np.ndarray
+    y_indptr: np.ndarray
+    y_rows: np.ndarray
+    weight: np.ndarray
+    plus: np.ndarray
+    minus: np.ndarray
+    relative_tolerance: np.ndarray
+    relative_gap: float
+    margin_loss: MarginLoss
+    fit_intercept: bool
+    max_iter: int
+    prune: float
+    owner: str = "OvALinearXC"
+    in_files: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, name, read_only(value))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in _DERIVED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # pickle gives back arrays that can be written
+
+    @cached_property
+    def rounded(self) -> tuple[np.ndarray, ...]:
+        """Sparse instances in int16, rounded once per process."""
+        return rounded(self.instances, maker(self.in_files, self.owner))  # type: ignore
+
+    @cached_property
+    def postings(self) -> tuple[tuple[np.ndarray, ...], float] | None:
+        """Posting lists of sparse instances and the largest norm; None if an entry is negative."""
+        return postings(self.instances, maker(self.in_files, self.owner))  # type: ignore
+
+    @property
+    def n_samples(self) -> int:
+        """Number of instances, n."""
+        return self.instances.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, d."""
+        return self.instances.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the features, and of the weights."""
+        return self.instances.dtype
+
+    @property
+    def rows_of(self) -> ModuleType:
+        """How kernels read the instances."""
+        return csr_rows if isinstance(self.instances, CsrRows) else dense_rows
+
+    @property
+    def n_labels(self) -> int:
+        """Number of binary problems."""
+        return self.y_indptr.shape[0] - 1
+
+    @cached_property
+    def loss(self) -> CompiledLoss:
+        """The loss as kernels see it."""
+        return compiled(self.margin_loss)
+
+    @property
+    def intercept(self) -> float:
+        """1 if there is an intercept, else 0: the value of the constant feature."""
+        return float(self.fit_intercept)
+
+    def positives(self, label: int) -> np.ndarray:
+        """Return the positive rows of `label`."""
+        return self.y_rows[self.y_indptr[label] : self.y_indptr[label + 1]]
+
+    @property
+    def is_side_by_side(self) -> bool:
+        """Whether ``SmoothNewton``, 16 labels at a time, is the faster solver."""
+        is_sparse = isinstance(self.instances, CsrRows)
+        return pays_side_by_side(is_sparse, self.loss.has_kink, self.n_labels)
+
+    def at_cost(self, C: float) -> "OneVsAllProblem":
+        """Return the problem with C times the loss weights, over the same instances."""
+        if C == 1.0:
+            return self
+        at_C = replace(self, plus=C * self.plus, minus=C * self.minus)
+        if isinstance(self.instances, CsrRows) and self.loss.has_kink:
+            # Computed once for all blocks and values of C.
+            vars(at_C)["rounded"] = self.rounded
+            if self.n_samples >= FEWEST_ROWS:
+                vars(at_C)["postings"] = self.postings
+        return at_C
+
+    def all_negative(self, **changes: Any) -> "OneVsAllProblem":
+        """Return the problem of a label without positives, with further changes."""
+        return replace(
+            self,
+            y_indptr=np.zeros(2, np.int64),
+            y_rows=NO_POSITIVES,
+            plus=np.ones(1),
+            minus=np.array([np.median(self.minus)]),
+            prune=0.0,
+            **changes,
         )
-    return sp.csr_array(start, dtype=np.float64) if sp.issparse(start) else start.astype(np.float64)
+
+
+def pays_side_by_side(is_sparse: bool, has_kink: bool, n_labels: int) -> bool:
+    """Tell the same as ``is_side_by_side``; dense rows fill vector registers anyway."""
+    return is_sparse and not has_kink and n_labels >= _FEWEST_LABELS
+
+
+@dataclass(frozen=True)
+class InstanceSums:
+    """Sums over all instances that every label's start and stopping rule need.
+
+    Parameters
+    ----------
+    total : ndarray of float64 of shape (d + 1,)
+        Weighted sum of the instances; the constant feature, if any, is last.
+    weight : float
+        Sum of the row weights.
+    squares : float
+        Weighted sum of the squared norms of the instances, constant feature included.
+    """
+
+    total: np.ndarray
+    weight: float
+    squares: float
+
+
+class PositiveSums(NamedTuple):
+    """Properties of the weighted sum of the positives of each of m labels.
+
+    Attributes
+    ----------
+    weight : ndarray of float64 of shape (m,)
+        Summed weights.
+    squares, with_mean : ndarray of float64 of shape (m,)
+        Inner products of the sum with itself and with the mean of all instances, without the
+        constant feature.
+    """
+
+    weight: np.ndarray
+    squares: np.ndarray
+    with_mean: np.ndarray
+
+
+def sum_rows(problem: OneVsAllProblem, rows: np.ndarray) -> np.ndarray:
+    """Return the weighted sum of some instances, float64 (d + 1,), constant feature last."""
+    out = np.zeros(problem.n_features + 1)
+    add_rows = row_sums_kernel(problem.rows_of)
+    add_rows(problem.instances.arrays, read_only(rows), problem.weight, out)
+    out[-1] *= problem.intercept
+    return out
+
+
+def sum_instances(problem: OneVsAllProblem) -> InstanceSums:
+    """Return the sums over all instances."""
+    rows = np.arange(problem.n_samples, dtype=np.int32)
+    weight = float(problem.weight.sum(dtype=np.float64))
+    sums, squares = np.zeros(problem.n_features), np.zeros(problem.n_features)
+    add_squares = square_sums_kernel(problem.rows_of)
+    add_squares(problem.instances.arrays, problem.weight, sums, squares)
+    with np.errstate(over="ignore"):
+        squares_sum = float(squares.sum()) + weight * problem.intercept
+    return InstanceSums(sum_rows(problem, rows), weight, squares_sum)
+
+
+def sample_of(n: int, size: int) -> np.ndarray:
+    """Return evenly spaced row numbers, at most `size`."""
+    size = min(n, size)
+    return read_only((np.arange(size) * n // max(size, 1)).astype(np.int32))
+
+
+def check_range(problem: OneVsAllProblem, sums: InstanceSums) -> None:
+    """Raise an error if sums of the solver would leave the range of the dtype of X.
+
+    Parameters
+    ----------
+    problem : OneVsAllProblem
+        Its row weights are at most 2.
+    sums : InstanceSums
+        Sums over its instances.
+
+    Raises
+    ------
+    ValueError
+        If the curvature of the loss or the square of its gradient is too large, or if the gradient
+        is too small.
+    """
+    type_info = np.finfo(problem.dtype)
+    costs = np.maximum(problem.plus, problem.minus)
+    highest, lowest = float(costs.max()), float(costs.min())
+    # Bounds on the trace of the Hessian and on the norm of the gradient at zero, over all labels.
+    # Python's floats raise where these overflow, numpy's give inf.
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        curvature = np.float64(2.0) * highest * sums.squares
+        gradient = np.sqrt(curvature) * np.sqrt(np.float64(2.0) * highest * sums.weight)
+        least = 2.0 * lowest * np.sqrt(sums.squares) * np.sqrt(sums.weight)
+    fits = curvature < type_info.max and gradient < _LARGEST_GRADIENT
+    needed = max(float(type_info.tiny / type_info.eps), _LEAST_GRADIENT)
+    has_rows = bool(problem.intercept) or bool(problem.instances.arrays[-1].any())
+    if not fits or (least < needed and has_rows):
+        raise ValueError(_out_of_range(problem, "small" if fits else "large", costs))
+
+
+def _out_of_range(problem: OneVsAllProblem, what: str, costs: np.ndarray) -> str:
+    values = problem.instances.arrays[-1]
+    largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
+    advice = "lower" if what == "large" else "raise"
+    return (
+        f"{problem.owner}: X, C, sample_weight and the weights of labels make numbers too "
+        f"{what} for {problem.dtype}: X has entries up to {largest:.3g} in magnitude, and C times "
+        f"the weights is {costs.min():.3g} to {costs.max():.3g}. Scale X to rows of about unit "
+        f"length, or {advice} C or the weights."
+    )
+
+
+def constant_scores(problem: OneVsAllProblem) -> np.ndarray:
+    """Return the best score of each label for instances without features, (n_labels,)."""
+    labels = np.repeat(np.arange(problem.n_labels), np.diff(problem.y_indptr))
+    frequencies = LabelFrequencies.of(
+        problem.y_rows, labels, problem.weight, is_blank(problem.instances), problem.n_labels
+    )
+    positive = frequencies.of_blank()
+    negative = frequencies.total - positive
+    out = np.empty(problem.n_labels)
+    constant_scores_kernel(problem.loss)(problem.plus * positive, problem.minus * negative, out)
+    return out.astype(problem.dtype)
+
+
+def arranged(
+    instances: CsrRows | DenseRows, empty: Empty = np.empty
+) -> tuple[CsrRows | DenseRows, np.ndarray, np.ndarray]:
+    """Return instances in the fastest order, with the old numbers of instances and features.
+
+    Features are sorted by falling frequency, which helps the cache, and instances by rising number
+    of non-zeros, which helps branch prediction. Dense instances keep their order.
+    """
+    n, d = instances.shape
+    if isinstance(instances, DenseRows):
+        return instances, np.arange(n), np.arange(d, dtype=np.int32)
+    counts = _feature_counts(instances)
+    features = np.argsort(-counts, kind="stable").astype(np.int32)
+    number = np.empty_like(features)
+    number[features] = np.arange(len(features), dtype=np.int32)
+    lengths = np.diff(instances.indptr)
+    order = np.argsort(lengths, kind="stable")
+    indptr = np.concatenate(([0], np.cumsum(lengths[order]))).astype(np.int64)
+    nnz = len(instances.data)
+    indices, data = empty(nnz, np.int32), empty(nnz, instances.dtype)
+    arrange_rows(*instances.arrays, order, read_only(number), read_only(indptr), indices, data)
+    rows = CsrRows(indptr, indices, data, instances.shape)
+    return rows, order, read_only(features)
+
+
+def rounded(instances: CsrRows, empty: Empty = np.empty) -> tuple[np.ndarray, ...]:
+    """Return the rows in int16, as ``screen_rows`` reads them; 2 bytes for each non-zero."""
+    n = instances.shape[0]
+    values, exponents = empty(len(instances.data), np.int16), np.empty(n, np.int16)
+    reach = np.empty(n, np.int32)
+    round_rows(instances.indptr, instances.data, values, exponents, reach)
+    found = read_only(values), read_only(exponents), read_only(reach)
+    return instances.indptr, instances.indices, *found
+
+
+def postings(
+    instances: CsrRows, empty: Empty = np.empty
+) -> tuple[tuple[np.ndarray, ...], float] | None:
+    """Return X by feature, ``(indptr, rows, values)``, and the largest norm of a row.
+
+    None where X has negative entries: what a feature adds to a score has no bound then.
+    """
+    indptr, indices, data = instances.arrays
+    if len(data) and data.min() < 0:
+        return None
+    by_feature = np.concatenate(([0], np.cumsum(_feature_counts(instances))))
+    rows, values = empty(len(data), np.int32), empty(len(data), data.dtype)
+    transpose_rows(indptr, indices, data, by_feature[:-1].copy(), rows, values)
+    largest = 0.0
+    for first, last in row_pieces(indptr):
+        start = indptr[first]
+        squares = np.square(data[start : indptr[last]], dtype=np.float64)
+        sums = np.concatenate(([0.0], np.cumsum(squares)))
+        of_row = np.diff(sums[indptr[first : last + 1] - start]) * (1.0 + 1e-9) + 1e-12 * sums[-1]
+        largest = max(largest, float(of_row.max(initial=0.0)))
+    return (read_only(by_feature), read_only(rows), read_only(values)), float(np.sqrt(largest))
+
+
+def _feature_counts(instances: CsrRows) -> np.ndarray:
+    """Return the number of entries of each feature, int64 (d,)."""
+    counts = np.zeros(instances.shape[1], np.int64)
+    count_features(instances.indices, counts)
+    return counts
 
 
 def _rearranged(targets: Targets, order: np.ndarray) -> np.ndarray:
@@ -157,85 +472,6 @@ def _rearranged(targets: Targets, order: np.ndarray) -> np.ndarray:
     shape = (len(order), targets.n_problems)
     columns = sp.csc_array((np.empty(len(rows), np.int8), rows, targets.indptr), shape=shape)
     return columns.tocsr().tocsc().indices.astype(np.int32, copy=False)
-
-
-class FitBytes(NamedTuple):
-    """Peak memory of a one-vs-all fit besides weights.
-
-    Attributes
-    ----------
-    always : int
-        Numbers of rows, features, labels and positives, until the model is there.
-    shared : int
-        The workspace of the problem that is solved once for all labels.
-    copies : int
-        Copies of X: in another order, rounded, and by feature; in files where they do not fit.
-    """
-
-    always: int
-    shared: int
-    copies: int
-
-
-def fit_bytes(
-    X: CsrRows | DenseRows, n_labels: int, n_positives: int, margin_loss: MarginLoss
-) -> FitBytes:
-    """Return the peak memory of a fit, in bytes."""
-    (n, d), itemsize, loss = X.shape, X.dtype.itemsize, compiled(margin_loss)
-    always = (
-        _ROW_BYTES * n
-        + _FEATURE_BYTES * d
-        + _LABEL_BYTES * n_labels
-        + _POSITIVE_BYTES * n_positives
-    )
-    if not isinstance(X, CsrRows):
-        return FitBytes(always, 0, 0)
-    entry = 4 + itemsize
-    if not loss.has_kink:
-        return FitBytes(always, 0, len(X.data) * entry)
-    has_sets = n >= FEWEST_ROWS
-    shared = workspace_bytes(n, d, 1, itemsize) if has_sets and len(X.data) else 0
-    return FitBytes(always, shared, len(X.data) * (entry + 2 + entry * has_sets))
-
-
-def check_memory(
-    X: CsrRows | DenseRows, targets: Targets, loss: MarginLoss, allowed: int | None, who: str
-) -> bool:
-    """Return whether copies of X go to files; raise MemoryBudgetError if a fit has no room."""
-    (n, d), itemsize, n_labels = X.shape, X.dtype.itemsize, targets.n_problems
-    needed = fit_bytes(X, n_labels, len(targets.rows), loss)
-    held = needed.always + needed.shared
-    is_sparse = isinstance(X, CsrRows) and len(X.data) > 0
-    aside = pays_side_by_side(is_sparse, compiled(loss).has_kink, n_labels)
-    n_lanes = min(MAX_LANES, n_labels)
-    block = workspace_bytes(n, d, n_lanes, itemsize, aside)
-    in_files = allowed is not None and is_sparse and held + needed.copies + block > allowed
-    held += (0 if in_files else needed.copies) + workspace_bytes(n, d, 1, itemsize, aside)
-    require_bytes(held, allowed, largest_array(n, d, 1, itemsize), MORE_ROOM, who)
-    return in_files
-
-
-def held_bytes(problem: OneVsAllProblem) -> int:
-    """Return the bytes that a fit holds besides workspace and weights."""
-    needed = _bytes_of(problem)
-    return needed.always + needed.shared + (0 if problem.in_files else needed.copies)
-
-
-def room_for_weights(problem: OneVsAllProblem, allowed: int | None) -> int | None:
-    """Return the bytes that are left for weights once all problems are solved."""
-    return None if allowed is None else allowed - _bytes_of(problem).always
-
-
-def _bytes_of(problem: OneVsAllProblem) -> FitBytes:
-    return fit_bytes(problem.instances, problem.n_labels, len(problem.y_rows), problem.margin_loss)
-
-
-def weight_bytes(d: int, itemsize: int) -> int:
-    """Return the most bytes of a label's weights until they leave the heap.
-
-    How many are left after pruning is not known before: 2,048 are more than most labels have.
-    """
-    return 4 * min(d, 2048) * (4 + itemsize)
 
 
 def loss_factors(
@@ -250,8 +486,7 @@ def loss_factors(
     targets : Targets
         y.
     positive, total : ndarray of float of shape (n_problems,), float
-        Weights of each problem's positives, and of all instances: to be multiplied by
-        ``2**exponent``.
+        Weights of each problem's positives, and of all instances, divided by ``2**exponent``.
     exponent : int
 
     Returns
@@ -261,7 +496,7 @@ def loss_factors(
     Raises
     ------
     ValueError
-        For weights that are not positive, of another number, or of labels that y does not have.
+        For weights that are not positive, have the wrong length, or name unknown labels.
     """
     who, value = type(estimator).__name__, estimator.class_weight
     is_binary = targets.kind == "classes" and len(targets.classes) == 2
@@ -291,7 +526,7 @@ def _of_each(value: Any, n_problems: int, name: str) -> np.ndarray:
 
 
 def _named(value: Mapping, classes: np.ndarray, who: str) -> np.ndarray:
-    """Return the weights of classes, 1 of those that are not named."""
+    """Return the weights of classes by name, 1 by default."""
     places = {name: place for place, name in enumerate(classes.tolist())}
     weight = np.ones(len(classes))
     for name, one in value.items():

@@ -1,6 +1,10 @@
-"""Starts at the weights of the last fit, matched by the names of labels and features."""
+"""Starts at known weights: of the last fit, of another C, or of another label.
 
-import dataclasses
+``WarmStart`` starts a fit at the weights of the last one, matched by the names of labels and
+features; ``solve_path`` starts each C of ``OvALinearXCCV`` at the last two solutions;
+``ParentStarts`` passes weights between blocks, for labels that start at those of others (OvAP++).
+"""
+
 from typing import Any
 
 import numpy as np
@@ -8,13 +12,26 @@ import scipy.sparse as sp
 
 from sklearn_xc._labels.names import positions_of
 from sklearn_xc._parallel.interrupt import StopFlag
+from sklearn_xc._parallel.subtrees import topological
+from sklearn_xc.one_vs_all.problem import InstanceSums, OneVsAllProblem
 from sklearn_xc.one_vs_all.solver.newton_cg import BlockSolution, solve_block
-from sklearn_xc.one_vs_all.solver.problem import InstanceSums, OneVsAllProblem
 from sklearn_xc.one_vs_all.starts import Initialiser
 
-#: A label with a larger share of new positives starts as configured: its old weights are no nearer.
-#: 0.2 to 0.5 serve alike; 1, where all labels start at the old weights, took twice as long.
+#: Labels with a larger share of new positives start as configured: their old weights are no nearer.
+#: 0.2 to 0.5 serve alike; with 1, where all labels start at the old weights, a fit took twice as
+#: long.
 MOST_NEW_POSITIVES = 0.3
+#: Labels per lane that follow a path together, with unpruned dense weights: more take memory, fewer
+#: leave lanes idle while the last labels end. 1 to 16 took the same time.
+LABELS_PER_LANE = 2
+#: Factor on the extrapolation of the last two solutions over log C. The paths bend: on short texts
+#: 0.7 is worse than 0, as it activates negatives.
+EXTRAPOLATION = 0.35
+#: Longest step in log C that is extrapolated.
+LONGEST_STEP = 1.0
+
+#: Features and values of a label's weights after pruning, and its intercept.
+_Point = tuple[np.ndarray, np.ndarray, np.floating]
 
 
 class FittedWeights:
@@ -34,13 +51,15 @@ class FittedWeights:
         return *coef, self.intercept, self.classes, self.counts, *names
 
     def initialiser(self, model: Any, cold: Initialiser, problem: OneVsAllProblem) -> Initialiser:
-        """Return starts for the fit of `model`; `cold` gives those of labels without a match."""
-        features = _match(self.feature_names, getattr(model, "feature_names_in_", None))
-        if features is None:
-            if self.coef.shape[1] != problem.n_features:
-                return cold
+        """Return starts for the fit of `model`; labels without a match start as in `cold`."""
+        names = getattr(model, "feature_names_in_", None)
+        if self.feature_names is not None and names is not None:
+            features = positions_of(self.feature_names, names)
+        elif self.coef.shape[1] == problem.n_features:
             features = np.arange(problem.n_features)
-        place = np.empty(problem.n_features, np.int64)  # of the caller's features in the problem
+        else:
+            return cold
+        place = np.empty(problem.n_features, np.int64)  # positions in the problem
         place[problem.columns] = np.arange(problem.n_features)
         features = np.where(features >= 0, place[features], -1)
         rows = np.full(problem.n_labels, -1)
@@ -48,8 +67,7 @@ class FittedWeights:
             if self.is_binary and np.array_equal(self.classes, model.classes_):
                 rows[0] = 0
             return WarmStart(self, cold, rows, features)
-        old_of_new = _match(model.classes_, self.classes)
-        assert old_of_new is not None
+        old_of_new = positions_of(model.classes_, self.classes)
         counts = model.label_counts_
         known = old_of_new >= 0
         n_new = counts[known] - self.counts[old_of_new[known]]
@@ -59,7 +77,7 @@ class FittedWeights:
 
 
 class WarmStart(Initialiser):
-    """Starts at fitted weights; see :func:`solve_warm` for labels that have none.
+    """Starts at fitted weights, or as configured for labels that have none.
 
     Parameters
     ----------
@@ -82,8 +100,13 @@ class WarmStart(Initialiser):
         """Return what the starts of the other labels need."""
         return self.cold.prepare(problem, sums)
 
+    def groups(self, labels: np.ndarray) -> list[tuple[Initialiser, np.ndarray]]:
+        """Return the labels with weights and those without."""
+        is_warm = self.rows[labels] >= 0
+        return [(self, is_warm), (self.cold, ~is_warm)]
+
     def sparse_starts(self, prepared: Any, problem: OneVsAllProblem, labels: np.ndarray) -> Any:
-        """Return the weights of some labels, intercept last, features in no order."""
+        """Return the weights of some labels, intercept last, with unsorted features."""
         rows = self.coef[self.rows[labels]]
         m, d = len(labels), problem.n_features
         label_of = np.repeat(np.arange(m), np.diff(rows.indptr))
@@ -99,52 +122,183 @@ class WarmStart(Initialiser):
     def start(
         self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
     ) -> np.ndarray:
-        """Return the weights of a label."""
+        """Return the weights of a label, or its configured start."""
+        if self.rows[label] < 0:
+            return self.cold.start(prepared, problem, label, positive_sum)
         return self.sparse_starts(prepared, problem, np.array([label])).toarray()[0]
 
 
-def solve_warm(
+class _Continued(Initialiser):
+    """Starts some labels at the rows of an array."""
+
+    def __init__(self, labels: np.ndarray, points: np.ndarray) -> None:
+        self.row_of = {int(label): row for row, label in enumerate(labels)}
+        self.points = points
+
+    def start(
+        self, prepared: None, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
+    ) -> np.ndarray:
+        """Return the label's row."""
+        return self.points[self.row_of[label]]
+
+
+def solve_path(
     problem: OneVsAllProblem,
+    Cs: np.ndarray,
     sums: InstanceSums,
-    starts: WarmStart,
+    initialiser: Initialiser,
     prepared: Any,
     labels: np.ndarray,
     n_lanes: int,
     stop: StopFlag,
-) -> BlockSolution:
-    """Solve a block's labels with a match from there, and the others as configured."""
-    is_warm = starts.rows[labels] >= 0
-    parts = [
-        solve_block(problem, sums, initialiser, prepared, labels[some], n_lanes, stop)
-        for initialiser, some in ((starts, is_warm), (starts.cold, ~is_warm))
-        if some.any()
-    ]
-    if len(parts) == 1:
-        return parts[0]
-    order = np.argsort(np.concatenate([part.labels for part in parts]))
-    arrays = {
-        field.name: np.concatenate([getattr(part, field.name) for part in parts])[order]
-        for field in dataclasses.fields(BlockSolution)
-        if field.name not in ("indptr", "indices", "values")
-    }
-    shape = (-1, problem.n_features)
-    rows = sp.vstack(
-        [
-            sp.csr_array((part.values, part.indices, part.indptr), (len(part.labels), shape[1]))
-            for part in parts
-        ],
-        "csr",
-    )[order]
-    return BlockSolution(
-        **arrays,
-        indptr=rows.indptr.astype(np.int64),
-        indices=rows.indices.astype(np.int32),
-        values=rows.data,
+) -> list[BlockSolution]:
+    """Return the solutions of a block's labels for each C, from the largest one downwards.
+
+    A small C, with a loss on nearly every instance, is slow from a cold start. Each further start
+    lies on the line through the last two solutions before pruning; pruned weights are as far from
+    the next solution as a cold start.
+    """
+    solutions: list[BlockSolution] = []
+    shape = (len(labels), problem.n_features + 1)
+    before, last = np.empty(shape, problem.dtype), np.empty(shape, problem.dtype)
+    falling = Cs[::-1]
+    for c, C in enumerate(falling):
+        before, last = last, before
+        if c > 0:  # the start takes the place of the last solution but one
+            _write_start(before, last, falling[max(c - 2, 0) : c + 1])
+            initialiser, prepared = _Continued(labels, last), None
+        at_C = problem.at_cost(C)
+        solutions.append(
+            solve_block(at_C, sums, initialiser, prepared, labels, n_lanes, stop, ends=last)
+        )
+    return solutions[::-1]
+
+
+def _write_start(last: np.ndarray, out: np.ndarray, Cs: np.ndarray) -> None:
+    """Write the start for the last of `Cs`.
+
+    Parameters
+    ----------
+    last : ndarray of shape (m, d + 1)
+        The solutions for the C before.
+    out : ndarray of shape (m, d + 1)
+        Those for the C before that one; overwritten.
+    Cs : ndarray of float64 of shape (2,) or (3,)
+        The values of C of both, and that of the start; without the first if there is none.
+    """
+    steps = np.diff(np.log(Cs))
+    if len(steps) < 2 or np.abs(steps).max() > LONGEST_STEP:
+        out[:] = last
+        return
+    np.subtract(last, out, out=out)
+    out *= out.dtype.type(EXTRAPOLATION * steps[1] / steps[0])
+    out += last
+
+
+def path_bytes(d: int, n_lanes: int, itemsize: int) -> int:
+    """Return the bytes of a block's path besides the solver's workspace."""
+    # The last two solutions, one of which becomes the start, and the new one as CSR.
+    return LABELS_PER_LANE * n_lanes * (d + 1) * (3 * itemsize + 4)
+
+
+def check_parents(
+    problem: OneVsAllProblem, initialiser: Initialiser, parents: Any, m: int
+) -> np.ndarray:
+    """Return the result of ``initialiser.parents`` for m labels, checked to be a tree."""
+    parents = np.asarray(parents)
+    is_tree = (
+        parents.shape == (m,)
+        and parents.dtype.kind in "iu"
+        and ((parents >= -1) & (parents < m)).all()
+        and len(topological(parents.astype(np.int64))) == m
     )
+    if not is_tree:
+        raise ValueError(
+            f"{problem.owner}: init: the parents that {initialiser!r} names must be a tree: {m} "
+            f"positions below {m}, without cycles, -1 for labels that start without another. Got "
+            f"{parents!r}."
+        )
+    return parents.astype(np.int64)
 
 
-def _match(names: np.ndarray | None, others: np.ndarray | None) -> np.ndarray | None:
-    """Return the place of each name among others, -1 if it is missing; None without names."""
-    if names is None or others is None:
-        return None
-    return positions_of(names, others)
+class BlockStarts(Initialiser):
+    """Starts of a block: positions of parents `inside` it, and weights of parents `outside`."""
+
+    def __init__(
+        self, initialiser: Initialiser, inside: np.ndarray, outside: dict[int, _Point]
+    ) -> None:
+        self.initialiser, self.inside, self.outside = initialiser, inside, outside
+
+    def __repr__(self) -> str:
+        return repr(self.initialiser)
+
+    def parents(self, problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray:
+        """Return the positions of parents in the block, -1 for none."""
+        return self.inside
+
+    def start(
+        self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
+    ) -> np.ndarray:
+        """Return the weights of a label's parent, or the initialiser's start."""
+        if label not in self.outside:
+            return self.initialiser.start(prepared, problem, label, positive_sum)
+        w = np.zeros(problem.n_features + 1)
+        indices, w[indices], w[-1] = self.outside[label]
+        return w
+
+
+class ParentStarts:
+    """Passes the weights of parents on to the blocks of their children.
+
+    Parameters
+    ----------
+    problem : OneVsAllProblem
+        The problems of all labels.
+    initialiser : Initialiser
+        Starts of labels without a parent.
+    labels, parents : ndarray of int64 of shape (m,)
+        Labels, and the position of each one's parent among them, -1 for none.
+    blocks : list of ndarray of int64
+        The labels of each block.
+    results : list
+        Solutions of each block over the original features, of which the last is used; filled while
+        blocks are solved.
+    """
+
+    def __init__(
+        self,
+        problem: OneVsAllProblem,
+        initialiser: Initialiser,
+        labels: np.ndarray,
+        parents: np.ndarray,
+        blocks: list[np.ndarray],
+        results: list[Any],
+    ) -> None:
+        self.initialiser, self.blocks, self.results = initialiser, blocks, results
+        self.feature = np.argsort(problem.columns).astype(np.int32)
+        self.parent = np.full(problem.n_labels, -1)
+        has_parent = parents >= 0
+        self.parent[labels[has_parent]] = labels[parents[has_parent]]
+        self.block, self.row = np.full((2, problem.n_labels), -1)
+        for number, block in enumerate(blocks):
+            self.block[block], self.row[block] = number, np.arange(len(block))
+
+    def of_block(self, number: int) -> BlockStarts:
+        """Return the starts of a block, once the earlier waves are solved."""
+        labels = self.blocks[number]
+        parent = self.parent[labels]
+        is_inside = (parent >= 0) & (self.block[parent] == number)
+        is_outside = (parent >= 0) & ~is_inside
+        points = {int(label): self._point(label) for label in np.unique(parent[is_outside])}
+        pairs = zip(labels[is_outside].tolist(), parent[is_outside].tolist(), strict=True)
+        return BlockStarts(
+            self.initialiser,
+            np.where(is_inside, self.row[parent], -1),
+            {label: points[above] for label, above in pairs},
+        )
+
+    def _point(self, label: int) -> _Point:
+        """Return a label's weights over the features of the problem."""
+        solution, row = self.results[self.block[label]][-1], self.row[label]
+        own = slice(solution.indptr[row], solution.indptr[row + 1])
+        return self.feature[solution.indices[own]], solution.values[own], solution.intercepts[row]

@@ -8,7 +8,7 @@ from sklearn_xc._compile.jit import kernel
 from sklearn_xc._input.data import read_only
 from sklearn_xc._input.kernels import csr_rows
 from sklearn_xc.one_vs_all.kernels import dense_rows
-from sklearn_xc.one_vs_all.kernels.row_sums import row_sums_kernel
+from sklearn_xc.one_vs_all.kernels.block_newton import row_sums_kernel
 
 NAMES = (
     *("prefetch_row", "row_dot", "row_dot_pair", "row_dot_double", "add_row", "add_row_pair"),

@@ -28,7 +28,7 @@ def test_labels_are_grouped_by_rows_and_weights(make_problem):
 
 
 def overwrite(array, n):
-    """What ``release`` may do to items that are given back."""
+    """Do the worst that ``release`` may do to released items."""
     array[:n] = 77
 
 
@@ -36,8 +36,9 @@ def overwrite(array, n):
     n_rows=st.integers(1, 12),
     n_labels=st.integers(1, 20),
     cuts=st.lists(st.integers(0, 12), max_size=3),
-    seed=st.integers(0, 2**31), at_a_time=st.integers(1, 40),
-)  # fmt: skip
+    seed=st.integers(0, 2**31),
+    at_a_time=st.integers(1, 40),
+)
 def test_blocks_are_stacked_in_the_order_of_the_labels(n_rows, n_labels, cuts, seed, at_a_time):
     """Labels may share a row of the stacked solutions, or leave one unused.
 
@@ -53,10 +54,12 @@ def test_blocks_are_stacked_in_the_order_of_the_labels(n_rows, n_labels, cuts, s
         part = sp.csr_array(stacked[start:stop])
         solutions.append(
             SimpleNamespace(
-                labels=np.arange(start, stop), indptr=part.indptr, indices=part.indices.copy(),
+                labels=np.arange(start, stop),
+                indptr=part.indptr,
+                indices=part.indices.copy(),
                 values=part.data.copy(),
             )
-        )  # fmt: skip
+        )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "WEIGHTS_AT_A_TIME", at_a_time)
         patch.setattr(training, "release", overwrite)
@@ -72,17 +75,19 @@ def test_blocks_are_stacked_in_the_order_of_the_labels(n_rows, n_labels, cuts, s
     d=st.integers(1, 20),
     seed=st.integers(0, 2**31),
 )
-def test_features_become_those_of_the_caller(n_labels, d, seed):
+def test_features_get_their_original_numbers(n_labels, d, seed):
     """Each label's weights go with their features, which rise again."""
     rng = np.random.default_rng(seed)
     weights = rng.normal(size=(n_labels, d)) * (rng.random((n_labels, d)) < rng.random())
     columns = rng.permutation(d).astype(np.int32)
     rows = sp.csr_array(weights.astype(np.float32))
     solution = SimpleNamespace(
-        labels=np.arange(n_labels), indptr=rows.indptr.astype(np.int64),
-        indices=rows.indices.astype(np.int32), values=rows.data,
-    )  # fmt: skip
-    training._to_callers_features(solution, read_only(columns))
+        labels=np.arange(n_labels),
+        indptr=rows.indptr.astype(np.int64),
+        indices=rows.indices.astype(np.int32),
+        values=rows.data,
+    )
+    training._restore_features(solution, read_only(columns))
     found = solution
     assert (found.indptr.dtype, found.indices.dtype) == (np.int64, np.int32)
     assert found.values.dtype == np.float32

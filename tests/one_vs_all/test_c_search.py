@@ -11,7 +11,7 @@ from sklearn_xc._parallel.progress import Progress
 from sklearn_xc._parallel.tasks import Task
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.exceptions import GridEdgeWarning
-from sklearn_xc.one_vs_all.c_search import search
+from sklearn_xc.one_vs_all.ova_cv import search
 
 FOLDS = KFold(4, shuffle=True, random_state=0)
 
@@ -50,13 +50,6 @@ def test_survivors_are_the_best_by_their_means():
     assert (best, n_run) == (1, 3)  # means 6.67, 6.67
 
 
-def test_all_values_are_scored_when_asked(data):
-    whole = fit(data, exhaustive=True)
-    assert np.isfinite(whole.scores_).all()
-    assert whole.scores_.shape == (4, 8)
-    assert whole.best_score_ == whole.scores_.mean(axis=0).max()
-
-
 @pytest.fixture(scope="module")
 def data():
     X, Y = make_xc_classification(
@@ -80,18 +73,7 @@ def test_scores_are_those_of_all_values_where_both_exist(data):
     scored = np.isfinite(part.scores_)
     assert 4 <= scored.sum() < 0.6 * scored.size
     np.testing.assert_allclose(part.scores_[scored], whole.scores_[scored], atol=1e-12)
-    for name in ("n_iter", "n_products"):
-        np.testing.assert_array_equal(np.isfinite(part.path_report_[name]), scored)
     assert part.Cs_[part.best_index_] == part.C_
-
-
-def test_threads_change_nothing(data, monkeypatch):
-    monkeypatch.setattr("sklearn_xc._parallel.blocks.MAX_LANES", 4)
-    one, two = (fit(data, n_jobs=n_jobs) for n_jobs in (1, 2))
-    np.testing.assert_array_equal(one.scores_, two.scores_)
-    np.testing.assert_array_equal(one.coef_.toarray(), two.coef_.toarray())
-    for name, values in one.path_report_.items():
-        np.testing.assert_array_equal(values, two.path_report_[name])
 
 
 class TestEdge:

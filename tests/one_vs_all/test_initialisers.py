@@ -8,7 +8,7 @@ import scipy.optimize
 import scipy.sparse as sp
 
 from sklearn_xc.one_vs_all.losses import LOSSES
-from sklearn_xc.one_vs_all.solver.problem import sum_instances, sum_rows
+from sklearn_xc.one_vs_all.problem import sum_instances, sum_rows
 from sklearn_xc.one_vs_all.starts import (
     INITIALISERS,
     Given,
@@ -141,36 +141,6 @@ def test_given(make, extra, xy, make_problem):
     np.testing.assert_array_equal(w[: 40 + extra], vectors[6])
     assert w.shape == (41,)
     assert extra or w[-1] == 0
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_tree_of_ovap_plus_plus_is_a_minimal_one(weighted, xy, make_problem):
-    X, Y = xy
-    weight = (
-        np.random.default_rng(0).integers(1, 4, 120).astype(float) if weighted else np.ones(120)
-    )
-    problem = make_problem(X, Y, weight=weight)
-    labels = np.array([11, 2, 7, 3, 0, 4, 14, 8])
-    parents = OneVsAllPrimalPlusPlus().parents(problem, labels)
-    P = Y.toarray()[:, labels].T.astype(bool)
-    P = np.vstack([P, np.zeros(120, bool)])  # the root has no positives
-    cost = np.array([[weight[a ^ b].sum() for b in P] for a in P])
-    # Prim's algorithm.
-    reached, total = [len(labels)], 0.0
-    while len(reached) < len(P):
-        rest = [j for j in range(len(P)) if j not in reached]
-        nearest = min(rest, key=lambda j: cost[reached, j].min())
-        total += cost[reached, nearest].min()
-        reached.append(nearest)
-    assert sum(cost[j, parent] for j, parent in enumerate(parents)) == total
-    assert (parents >= -1).all()
-    assert (parents == -1).any()
-    assert (parents >= 0).any()
-    for label in range(len(labels)):  # every path ends at the root
-        steps = 0
-        while label >= 0:
-            label, steps = parents[label], steps + 1
-            assert steps <= len(labels)
 
 
 def test_a_label_of_ovap_plus_plus_starts_at_its_parent(xy, make_problem, solve):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_xc import OvALinearXC, load
+from sklearn_xc import OvALinearXC
 from sklearn_xc.datasets import make_xc_classification
 
 pytestmark = [
@@ -28,9 +28,13 @@ def rows_of(model):
         own = slice(coef.indptr[i], coef.indptr[i + 1])
         report = [column[i] for name, column in model.fit_report_.items() if name != "seconds"]
         found[label] = (
-            coef.indices[own].tobytes(), coef.data[own].tobytes(), model.intercept_[i].tobytes(),
-            model._weights.prior[i].tobytes(), int(model.label_counts_[i]), repr(report),
-        )  # fmt: skip
+            coef.indices[own].tobytes(),
+            coef.data[own].tobytes(),
+            model.intercept_[i].tobytes(),
+            model._weights.prior[i].tobytes(),
+            int(model.label_counts_[i]),
+            repr(report),
+        )
     return found
 
 
@@ -91,34 +95,8 @@ def test_what_cannot_be_is_refused_and_changes_nothing(call, message):
     assert model.classes_ is state["classes_"]
 
 
-@given(dropped=st.sets(st.integers(0, N_LABELS - 1), max_size=N_LABELS - 1))
-def test_the_other_labels_keep_their_weights(model_of_all, dropped):
-    model = load(model_of_all)
-    known = rows_of(model)
-    model.drop_labels(sorted(dropped))
-    assert rows_of(model) == {label: row for label, row in known.items() if label not in dropped}
-    left = model.classes_.tolist()
-    renamed = {label: 100 + label for label in left[:2]}
-    model.rename_labels(renamed)
-    assert model.classes_.tolist() == [renamed.get(label, label) for label in left]
-
-
-@pytest.fixture(scope="module")
-def model_of_all(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model") / "model"
-    OvALinearXC().fit(X, Y).save(folder)
-    return folder
-
-
 def test_two_classes_stay_in_their_order():
     model = OvALinearXC().fit(X, np.array(["a", "b"])[np.arange(X.shape[0]) % 2])
     assert model.rename_labels({"a": "b", "b": "c"}).classes_.tolist() == ["b", "c"]
     with pytest.raises(ValueError, match="cannot reorder the classes of a binary model"):
         model.rename_labels({"b": "z"})
-
-
-def test_a_compact_model_keeps_what_its_weights_stand_for():
-    model = OvALinearXC().fit(X, Y).compact()
-    known = rows_of(model)
-    model.drop_labels([1, 2])
-    assert rows_of(model) == {label: row for label, row in known.items() if label not in (1, 2)}

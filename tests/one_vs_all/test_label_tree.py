@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from sklearn_xc._parallel.subtrees import topological
-from sklearn_xc.one_vs_all.starts import label_tree
-from sklearn_xc.one_vs_all.starts.label_tree import span_labels
+from sklearn_xc.one_vs_all.starts import ovap
+from sklearn_xc.one_vs_all.starts.ovap import span_labels
 
 
 def distances(Y, weight):
@@ -39,28 +39,10 @@ def test_no_tree_costs_less(targets, at_a_time, make_problem):
     problem = make_problem(sp.csr_array(np.ones((len(Y), 1))), sp.csr_array(Y), weight=weight)
     m = Y.shape[1]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(label_tree, "PAIRS_AT_A_TIME", at_a_time)
+        patch.setattr(ovap, "PAIRS_AT_A_TIME", at_a_time)
         parents = span_labels(problem, np.arange(m))
     assert len(topological(parents)) == m  # a tree
     cost = distances(Y, weight)
     # One more for every edge: scipy takes a 0 for no edge.
     least = minimum_spanning_tree(cost + 1.0).sum() - m
     assert cost_of(parents, cost) == pytest.approx(least, abs=1e-9)
-
-
-@pytest.fixture
-def problem(make_xy, make_problem):
-    """Return a problem of distinct labels, some on almost the same rows as others."""
-    X, Y = make_xy(n_labels=40)
-    near = Y.toarray()[:, :20]
-    near[::9] = 0
-    return make_problem(X, np.unique(np.hstack([Y.toarray(), near]), axis=1))
-
-
-def test_pieces_of_the_pairs_make_the_same_tree(problem, monkeypatch):
-    labels = np.arange(problem.n_labels)
-    whole = span_labels(problem, labels)
-    assert (whole >= 0).sum() > 10
-    for at_a_time in (1, 50, 1000):
-        monkeypatch.setattr(label_tree, "PAIRS_AT_A_TIME", at_a_time)
-        np.testing.assert_array_equal(span_labels(problem, labels), whole)

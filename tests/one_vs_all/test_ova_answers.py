@@ -79,25 +79,6 @@ class TestTopK:
         np.testing.assert_array_equal(model.classes_[labels[:, 0]], model.predict(X))
 
 
-class TestClasses:
-    @pytest.fixture
-    def places(self, xy):
-        return xy[0].toarray()[:, :4].argmax(axis=1)
-
-    def test_two_classes_are_one_problem(self, xy):
-        X, Y = xy
-        second = Y[:, [0]].toarray()[:, 0] > 0
-        y = np.where(second, "yes", "no")
-        model = fit(X, y)
-        np.testing.assert_array_equal(
-            model.coef_.toarray(), fit(X, sp.csr_array(second[:, None])).coef_.toarray()
-        )
-        assert model.intercept_.shape == model.n_iter_.shape == (1,)
-        assert model.label_counts_.tolist() == [(~second).sum(), second.sum()]
-        assert model.decision_function(X).shape == (120,)
-        np.testing.assert_array_equal(model.predict(X) == "yes", model.decision_function(X) > 0)
-
-
 class TestInstances:
     def test_more_than_65536_features(self, xy):
         """The informative features stand behind 65,536 others; narrow indices would miss them."""
@@ -113,18 +94,6 @@ class TestInstances:
         np.testing.assert_allclose(
             model.predict_topk(wide)[1], expected.predict_topk(X)[1], atol=1e-5
         )
-
-
-class TestUnpleasantRows:
-    def test_the_awkward_labels_are_fitted(self, model, xy):
-        X, _ = xy
-        assert (model.fit_report_["status"] == "converged").all()
-        assert model.label_counts_[[4, 7]].tolist() == [0, 120]
-        answer = model.decision_function(X)
-        assert 4 not in answer.indices
-        scores = answer.toarray()
-        assert (scores[:, 7] > 0).all()
-        np.testing.assert_array_equal(model.coef_[[2]].toarray(), model.coef_[[9]].toarray())
 
 
 def test_coef_is_read_only(xy):

@@ -1,7 +1,5 @@
 """Rows of which no feature has a weight: labels by how frequent they were."""
 
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -39,24 +37,6 @@ def test_the_most_frequent_labels_come_first(C, fit_intercept, dtype, loss, data
     assert np.isfinite(scores).all()
     if C > 1:
         assert not np.array_equal(labels[0], np.argsort(-model.intercept_))
-
-
-def test_all_answers_agree(data):
-    X, Y = data
-    blank = sp.csr_array((2, 9))
-    for y in (Y, Y.toarray()):
-        model = OvALinearXC().fit(X, y)
-        labels, scores = model.predict_topk(blank, 6)
-        dense = model.decision_function(blank)
-        dense = dense.toarray() if sp.issparse(dense) else dense
-        np.testing.assert_array_equal(np.take_along_axis(dense, labels, axis=1), scores)
-        explanation = model.explain(blank[[0]], labels[0, 0])
-        assert explanation.score == explanation.intercept == scores[0, 0]
-        predicted = model.predict(blank)
-        predicted = predicted.toarray() if sp.issparse(predicted) else predicted
-        np.testing.assert_array_equal(predicted, dense > 0)
-        again = pickle.loads(pickle.dumps(model)).predict_topk(blank, 6)
-        np.testing.assert_array_equal(again[1], scores)
 
 
 def test_the_score_is_that_of_the_best_constant(data):

@@ -60,11 +60,6 @@ class TestOrder:
         model = fit(X, Y[:, order], weight, loss=loss)
         assert_same_bytes(model, fit(X, Y, weight, loss=loss), order)
 
-    def test_more_labels_change_nothing_for_the_others(self, make_xy):
-        X, Y = make_xy(n_labels=40)
-        few, many = fit(X, Y[:, :25], prune=0), fit(X, Y, prune=0)
-        np.testing.assert_allclose(few.coef_.toarray(), many.coef_[:25].toarray(), atol=1e-9)
-
 
 class TestReadOnly:
     @staticmethod

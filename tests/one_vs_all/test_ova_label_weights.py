@@ -34,24 +34,6 @@ def test_a_weight_of_two_is_a_repeated_row_and_of_zero_a_missing_one(class_weigh
         )
 
 
-def test_label_weights_by_number_and_by_array(xy):
-    X, Y = xy
-    plus = np.linspace(0.5, 2, 15)
-    model = fit(X, Y, class_weight=list(plus))
-    for label in (0, 7, 14):
-        one = fit(X, Y[:, [label]], class_weight=plus[label])
-        np.testing.assert_allclose(
-            one.coef_.toarray()[0], model.coef_[[label]].toarray()[0], atol=1e-12
-        )
-
-
-def test_identical_labels_of_different_weight_are_solved_apart(xy):
-    plus = np.ones(15)
-    plus[9] = 5.0
-    model = fit(*xy, class_weight=plus)
-    assert (model.coef_[[2]].toarray() != model.coef_[[9]].toarray()).any()
-
-
 def test_propensity_weights_are_inverse_propensities(xy):
     X, Y = xy
     inverse = 1 / propensity(np.asarray(Y.sum(axis=0)).ravel(), 120)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from sklearn_xc import OvALinearXC, OvALinearXCCV
 from sklearn_xc.one_vs_all.losses import HuberHinge, MarginLoss, SquaredHinge
@@ -60,8 +59,8 @@ def xy():
     return X, Y
 
 
-#: Each width is compiled anew, for many seconds, for sparse and for dense X: more than these two
-#: for sparse X tell nothing.
+#: Each width is compiled anew, for many seconds, for sparse and for dense X: these two
+#: for sparse X suffice.
 NARROW, WIDE = SmoothedHinge(0.5), SmoothedHinge(2.0)
 
 
@@ -104,41 +103,19 @@ def test_what_cannot_be_minimised_is_refused(loss, problem, xy):
         OvALinearXC(loss=loss).fit(*xy)
 
 
-@pytest.mark.parametrize("loss", ["hinge", SquaredHinge, 3])
-def test_what_is_no_loss(loss, xy):
-    with pytest.raises(ValueError, match="'loss' parameter of OvALinearXC"):
-        OvALinearXC(loss=loss).fit(*xy)
-
-
 def uncompilable(margin):
     return {"value": margin}[margin]
 
 
-@pytest.mark.parametrize("name", ["value", "slope", "curvature"])
 @pytest.mark.parametrize(
-    ("function", "problem"),
+    ("name", "function", "problem"),
     [
-        (uncompilable, "cannot be compiled: .*"),
-        (lambda: 0.0, "cannot be compiled: .*"),
-        (lambda m, n: 0.0, "cannot be compiled: .*"),
-        (lambda m: (m, m), r"must return a number\. Got UniTuple"),
-        (lambda m: None, r"must return a number\. Got none"),
+        ("value", uncompilable, "cannot be compiled: .*"),
+        ("slope", lambda m, n: 0.0, "cannot be compiled: .*"),
+        ("curvature", lambda m: (m, m), r"must return a number\. Got UniTuple"),
     ],
 )
 def test_functions_that_numba_cannot_compile(name, function, problem, xy):
     loss = Altered(name, function)
     with pytest.raises(ValueError, match=rf"^OvALinearXC: loss: {name} of Altered\(.* {problem}"):
         OvALinearXC(loss=loss).fit(*xy)
-
-
-def test_parameters_of_a_loss_are_set_from_outside(xy):
-    model = OvALinearXC(loss=SmoothedHinge(0.5)).fit(*xy)
-    narrow = model.coef_.data.tobytes()
-    model.set_params(loss__width=2.0).fit(*xy)
-    assert model.get_params()["loss__width"] == 2.0
-    fresh = OvALinearXC(loss=WIDE).fit(*xy)
-    assert model.coef_.data.tobytes() == fresh.coef_.data.tobytes() != narrow
-    assert OvALinearXC(loss=NARROW).fit(*xy).coef_.data.tobytes() == narrow
-    search = GridSearchCV(OvALinearXC(loss=SmoothedHinge()), {"loss__width": [0.5, 2.0]}, cv=2)
-    search.fit(xy[0], xy[1].toarray()[:, 0])
-    assert search.best_estimator_.loss.width in (0.5, 2.0)

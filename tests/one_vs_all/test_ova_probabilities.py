@@ -48,20 +48,6 @@ def test_after_a_sparse_fit_the_best_labels_are_stored(make, xy):
     np.testing.assert_allclose(logs.data, np.log(expit(scores.data)), rtol=1e-10)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_after_a_dense_fit_all_labels_have_one_of_their_own(dtype, xy):
-    X, Y = xy[0].astype(dtype), xy[1].toarray()
-    model = fit(X, Y)
-    P, trained = model.predict_proba(X), Y.any(axis=0)
-    assert P.dtype == dtype
-    np.testing.assert_allclose(
-        P[:, trained], expit(model.decision_function(X)[:, trained]), rtol=1e-5
-    )
-    assert not trained[4]
-    assert (P[:, ~trained] == 0).all()
-    np.testing.assert_array_equal(P[:, trained] > 0.5, model.predict(X)[:, trained] > 0)
-
-
 @pytest.mark.parametrize("kind", ["classes", "two classes", "dense", "sparse"])
 @pytest.mark.parametrize("together", [2**22, 28])
 def test_best_labels_have_the_same(kind, together, xy, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc import OvALinearXC, OvALinearXCCV
+from sklearn_xc import OvALinearXC
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.exceptions import PruningWarning, UnseenLabelWarning
 from sklearn_xc.one_vs_all.losses import LOSSES
@@ -52,9 +52,3 @@ def test_the_scale_of_x_decides(data):
     """Weights shrink as X grows."""
     (warning,) = warnings_of(100 * data[0], data[1])[1]
     assert warning.category is PruningWarning
-
-
-def test_cross_validation_warns_once_of_the_final_fit(data):
-    with pytest.warns(PruningWarning, match="OvALinearXCCV: prune=0.5 raised") as caught:
-        OvALinearXCCV(Cs=[0.3, 1], cv=2, prune=0.5).fit(*data)
-    assert [w.filename for w in caught if w.category is PruningWarning] == [__file__]

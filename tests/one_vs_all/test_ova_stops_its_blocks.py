@@ -66,22 +66,3 @@ def test_control_c(n_jobs, fitted, assert_intact, make_xy, monkeypatch, interrup
     monkeypatch.undo()
     fitted.fit(X, Y)
     assert fitted.n_features_in_ == 50
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_an_error_in_a_worker_is_passed_on(
-    error, n_jobs, fitted, assert_intact, make_xy, monkeypatch
-):
-    stops = []
-
-    def failing_solve_block(*args):
-        stops.append(args[-1])
-        raise error("from a worker")
-
-    monkeypatch.setattr(training, "solve_block", failing_solve_block)
-    fitted.set_params(n_jobs=n_jobs)
-    with pytest.raises(error, match="from a worker"):
-        fitted.fit(*make_xy(d=50, n_labels=40))
-    assert stops[0].is_set()  # the other workers are asked to stop
-    assert_intact()

@@ -42,23 +42,6 @@ def test_they_come_last_in_order(k, model, data):
         assert (scores[:, 26] < scores[:, 25]).all()
 
 
-@pytest.mark.parametrize("make", [sp.csr_array, np.asarray])
-def test_no_label_has_an_instance(make, data):
-    X = data[0]
-    model = OvALinearXC(prune=0).fit(X, make(np.zeros((120, 3))))
-    answer = model.predict(X)
-    assert answer.shape == (120, 3)
-    assert answer.sum() == 0
-    labels, scores = model.predict_topk(X, 4)
-    np.testing.assert_array_equal(labels, [[0, 1, 2, -1]] * 120)
-    assert np.isfinite(scores[:, :3]).all()
-    found = model.decision_function(X)
-    if make is sp.csr_array:
-        assert found.nnz == 0
-    else:
-        assert np.isfinite(found).all()
-
-
 @pytest.mark.parametrize("seen", ["no", "yes"])
 @pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.ConvergenceWarning")
 def test_one_of_two_classes(seen, data):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc import OvALinearXC, OvALinearXCCV
+from sklearn_xc import OvALinearXC
 from sklearn_xc._parallel import blocks
-from sklearn_xc.one_vs_all import path, training
+from sklearn_xc.one_vs_all import training
 from sklearn_xc.one_vs_all.starts import Initialiser, OneVsAllPrimalPlusPlus
 
 
@@ -111,39 +111,6 @@ def test_a_label_starts_at_its_parent_after_pruning(prune, nested, small_blocks,
         assert starts[label] == pytest.approx(0.5 * w @ w + problem.plus[0] * loss.sum(), rel=1e-9)
     assert crossing > 5
     assert (model.coef_.nnz < model.coef_.shape[0] * 60) == (prune > 0)
-
-
-@pytest.mark.parametrize(
-    ("loss", "dense"), [("squared_hinge", False), ("squared_hinge", True), ("logistic", False)]
-)
-def test_the_optimum_is_that_of_any_start(loss, dense, nested, small_blocks):
-    X, Y = nested
-    X = X.toarray() if dense else X
-    along, alone = (fit(X, Y, loss=loss, init=i, tol=1e-7).fit_report_ for i in ("ovap++", "msi"))
-    np.testing.assert_allclose(along["objective"], alone["objective"], rtol=1e-9)
-    assert (along["n_iter"] != alone["n_iter"]).any()
-    along, alone = (fit(X, Y, loss=loss, init=i).fit_report_ for i in ("ovap++", "msi"))
-    np.testing.assert_allclose(along["objective"], alone["objective"], rtol=1e-3)
-    assert (along["suboptimality"] <= 0.001 * along["objective"]).all()
-
-
-def test_folds(nested, plans, monkeypatch):
-    X, Y = nested
-
-    def search(**parameters):
-        options = {"Cs": [0.5, 5.0], "cv": 2, "init": "ovap++", "prune": 0.005, **parameters}
-        return OvALinearXCCV(**options).fit(X, Y)
-
-    expected = search()
-    monkeypatch.setattr(blocks, "MAX_LANES", 2)
-    for n_jobs in (1, 2):
-        cut = search(n_jobs=n_jobs)
-        np.testing.assert_array_equal(cut.scores_, expected.scores_)
-        for name in ("n_iter", "n_products"):
-            np.testing.assert_array_equal(cut.path_report_[name], expected.path_report_[name])
-        assert_same_bytes(cut, expected)
-    of_folds = [plan for plan in plans if max(map(len, plan.blocks)) <= 2 * path.LABELS_PER_LANE]
-    assert max(len(plan.waves) for plan in of_folds) > 2
 
 
 class Circular(Initialiser):

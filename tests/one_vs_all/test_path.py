@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc import OvALinearXC
-from sklearn_xc._parallel.engines import Engine
-from sklearn_xc.one_vs_all import path
+from sklearn_xc._parallel.engines.local import LocalEngine
+from sklearn_xc.one_vs_all import warm_start
 from sklearn_xc.one_vs_all.losses import LOSSES
 from sklearn_xc.one_vs_all.starts import MeanSeparating
 from sklearn_xc.one_vs_all.training import solve_all
@@ -20,9 +19,13 @@ def follow(make_problem, xy):
 
     def follow(Cs=CS, *, max_memory=None, init=None, XY=xy, **parameters):
         return solve_all(
-            make_problem(*XY, **parameters), init or MeanSeparating(), Cs=Cs, n_jobs=1,
-            max_memory=max_memory, engine=Engine(),
-        )  # fmt: skip
+            make_problem(*XY, **parameters),
+            init or MeanSeparating(),
+            Cs=Cs,
+            n_jobs=1,
+            max_memory=max_memory,
+            engine=LocalEngine(),
+        )
 
     return follow
 
@@ -55,15 +58,8 @@ def test_every_c_ends_at_its_optimum(Cs, loss, follow, objective_of, make_proble
             assert excess <= bound[label] + 1e-9
 
 
-def test_steps_are_saved(follow):
-    """Against the sum of cold starts; by more than a third on data like this."""
-    warm = sum(s.n_iter.sum() for of_C in follow()[0] for s in of_C)
-    cold = sum(s.n_iter.sum() for C in CS for of_C in follow([C])[0] for s in of_C)
-    assert warm < 2 / 3 * cold
-
-
 def test_starts_lie_on_the_line_through_the_last_two_solutions(monkeypatch, follow):
-    starts, points, solve_block = [], [], path.solve_block
+    starts, points, solve_block = [], [], warm_start.solve_block
 
     def recording_solve_block(problem, sums, initialiser, prepared, labels, *args, ends):
         starts.append(initialiser.points.copy() if hasattr(initialiser, "points") else None)
@@ -71,8 +67,8 @@ def test_starts_lie_on_the_line_through_the_last_two_solutions(monkeypatch, foll
         points.append(ends.copy())
         return solution
 
-    monkeypatch.setattr(path, "solve_block", recording_solve_block)
-    monkeypatch.setattr(path, "EXTRAPOLATION", 0.5)
+    monkeypatch.setattr(warm_start, "solve_block", recording_solve_block)
+    monkeypatch.setattr(warm_start, "EXTRAPOLATION", 0.5)
     follow(np.exp([0.0, 1.5, 1.7, 2.5, 2.6]))
     assert starts[0] is None
     np.testing.assert_array_equal(starts[1], points[0])
@@ -91,30 +87,3 @@ def test_the_initialiser_is_prepared_for_the_largest_c(follow):
     minus = []
     follow(np.array([0.1, 0.2, 0.3, 0.4]), init=Recording())
     assert minus == [0.4]
-
-
-def test_max_memory_bounds_the_labels_together(follow, make_xy, monkeypatch):
-    sizes, solve_block = [], path.solve_block
-
-    def recording_solve_block(*args, **ends):
-        sizes.append((len(args[4]), args[5]))
-        return solve_block(*args, **ends)
-
-    monkeypatch.setattr(path, "solve_block", recording_solve_block)
-    XY = make_xy(n_labels=60)
-    follow(CS[:2], XY=XY)
-    roomy = max(sizes)
-    sizes.clear()
-    follow(CS[:2], XY=XY, max_memory=118_000)
-    assert max(sizes) < roomy
-    assert all(labels <= path.LABELS_PER_LANE * lanes for labels, lanes in sizes)
-
-
-def test_the_estimator_agrees(follow, xy):
-    """The problem for C = 1 times C is the estimator's."""
-    by_C, rows = follow(np.array([0.3, 3.0]), tol=1e-9)
-    for C, solutions in zip((0.3, 3.0), by_C, strict=True):
-        model = OvALinearXC(C, tol=1e-9, prune=0).fit(*xy)
-        np.testing.assert_allclose(
-            dense(solutions, rows, 40)[:, :-1], model.coef_.toarray(), atol=1e-7
-        )

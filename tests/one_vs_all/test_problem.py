@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc.one_vs_all.solver.problem import check_range, sum_instances, sum_rows
+from sklearn_xc.one_vs_all.problem import check_range, sum_instances, sum_rows
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -116,9 +116,3 @@ def test_a_folder_keeps_the_start_apart(model, tmp_path):
     model.set_params(checkpoint_dir=tmp_path).fit(X, Y)
     with pytest.raises(ValueError, match="start is not the same"):
         model.fit(X, Y)
-
-
-def test_off_by_default():
-    model = OvALinearXC().fit(X, Y)
-    n_iter = model.n_iter_
-    np.testing.assert_array_equal(model.fit(X, Y).n_iter_, n_iter)

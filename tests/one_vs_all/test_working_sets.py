@@ -1,7 +1,6 @@
-"""Working sets: the optimum of all rows, whichever rows were looked at."""
+"""Working sets: the optimum of all rows, whichever rows were read."""
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
@@ -10,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_xc._parallel.interrupt import StopFlag
-from sklearn_xc.one_vs_all.solver import working_sets
+from sklearn_xc.one_vs_all.problem import sum_instances
+from sklearn_xc.one_vs_all.solver import newton_cg, working_sets
 from sklearn_xc.one_vs_all.solver.newton_cg import STATUS_NAMES, solve_block
-from sklearn_xc.one_vs_all.solver.problem import sum_instances
 from sklearn_xc.one_vs_all.solver.shared_negatives import shared_negatives_of
 from sklearn_xc.one_vs_all.starts import INITIALISERS, Given
 
@@ -51,6 +50,7 @@ def pay(monkeypatch):
         }
         for name, value in {**small, **constants}.items():
             monkeypatch.setattr(working_sets, name, value)
+        monkeypatch.setattr(newton_cg, "FEWEST_ROWS", 0)
 
     return change
 
@@ -102,18 +102,21 @@ def assert_solved(problem, solution, ends, objective_of):
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("regularize", [True, False])
 @pytest.mark.parametrize("loss", ["squared_hinge", "huber_hinge"])
-def test_certificates_are_those_of_all_rows(
-    loss, regularize, route, make_problem, objective_of, pay, answers
-):
+def test_certificates_are_those_of_all_rows(loss, route, make_problem, objective_of, pay, answers):
     pay(PASS_POSTINGS=ROUTES[route])
     X, Y = texts()
     rng = np.random.default_rng(0)
     problem = make_problem(
-        X, Y, loss=loss, tol=1e-4, regularize_intercept=regularize, prune=0.05,
-        weight=0.5 + rng.random(300), plus=0.5 + rng.random(25), minus=0.5 + rng.random(25),
-    )  # fmt: skip
+        X,
+        Y,
+        loss=loss,
+        tol=1e-4,
+        prune=0.05,
+        weight=0.5 + rng.random(300),
+        plus=0.5 + rng.random(25),
+        minus=0.5 + rng.random(25),
+    )
     assert_solved(problem, *solve(problem), objective_of)
     assert answers[True] > 10  # of 50: with `ends` and without
     assert answers[False] > 0  # the label with a positive without features
@@ -137,9 +140,13 @@ def test_given_sparse_starts(shift, route, make_problem, objective_of, pay, answ
 
 
 @settings(max_examples=40)
-@given(seed=st.integers(0, 2**32), scale=st.sampled_from([1e-4, 0.1, 1.0, 30.0]),
-       n=st.integers(8, 60), cost=st.sampled_from([0.01, 1.0, 100.0]),
-       route=st.sampled_from(list(ROUTES.values())))  # fmt: skip
+@given(
+    seed=st.integers(0, 2**32),
+    scale=st.sampled_from([1e-4, 0.1, 1.0, 30.0]),
+    n=st.integers(8, 60),
+    cost=st.sampled_from([0.01, 1.0, 100.0]),
+    route=st.sampled_from(list(ROUTES.values())),
+)
 def test_no_row_with_a_loss_is_missed(seed, scale, n, cost, route, fuzzed):
     fuzzed(seed, scale, n, cost, route)
 
@@ -153,10 +160,14 @@ def fuzzed(make_problem, objective_of):
         )
         with pytest.MonkeyPatch.context() as patch:
             for name, value in {
-                "FEWEST_ROWS": 1e-9, "FIRST_ROWS": (1, 1), "LARGEST_SET": 1.0,
-                "PASS_POSTINGS": route, "LARGEST_NEIGHBOURHOOD": 1.0,
-            }.items():  # fmt: skip
+                "FEWEST_ROWS": 1e-9,
+                "FIRST_ROWS": (1, 1),
+                "LARGEST_SET": 1.0,
+                "PASS_POSTINGS": route,
+                "LARGEST_NEIGHBOURHOOD": 1.0,
+            }.items():
                 patch.setattr(working_sets, name, value)
+            patch.setattr(newton_cg, "FEWEST_ROWS", 0)
             solution, ends = solve(problem)
         for label, w in enumerate(ends):
             value = objective_of(problem, label).value(w)
@@ -190,9 +201,12 @@ class TestSharedNegatives:
         problem = make_problem(*texts(7), plus=np.full(25, 3.0), minus=np.full(25, 3.0))
         negatives = shared_negatives_of(problem, sum_instances(problem), solve_block)
         nothing = dataclasses.replace(
-            problem, y_indptr=np.zeros(2, np.int64), y_rows=np.zeros(0, np.int32),
-            plus=np.ones(1), minus=np.array([3.0]),
-        )  # fmt: skip
+            problem,
+            y_indptr=np.zeros(2, np.int64),
+            y_rows=np.zeros(0, np.int32),
+            plus=np.ones(1),
+            minus=np.array([3.0]),
+        )
         w = np.append(above * negatives.weights, above - 1.0)
         gradient = objective_of(nothing, 0).gradient(w)
         assert np.linalg.norm(gradient[:-1]) < 0.02 * above * np.linalg.norm(negatives.weights)
@@ -213,40 +227,3 @@ def test_ctrl_c_is_heard(make_problem, pay, monkeypatch):
     monkeypatch.setattr(working_sets.WorkingSetSolver, "_improve", improve_and_stop)
     with pytest.raises(KeyboardInterrupt):
         solve(problem, stop=stop)
-
-
-def test_batches_take_and_join(pay, make_problem):
-    """`take` and `_joined` are each other's inverse, whatever the lengths of the lists."""
-    rng = np.random.default_rng(0)
-    m = 9
-
-    def lists(shift, dtype):
-        lengths = rng.integers(0, 4, m)
-        indptr = np.concatenate(([0], np.cumsum(lengths)))
-        return indptr, rng.integers(0, 99, indptr[-1] + shift * m).astype(dtype)
-
-    row_indptr, rows = lists(0, np.int32)
-    indptr, stand = lists(1, np.float32)
-    features = rng.integers(0, 99, indptr[-1]).astype(np.int32)
-    seen_indptr, seen = lists(1, np.float32)
-    seen_features = rng.integers(0, 99, seen_indptr[-1]).astype(np.int32)
-    pools = {
-        "row_indptr": row_indptr, "rows": rows, "indptr": indptr, "features": features,
-        "stand": stand, "seen_indptr": seen_indptr, "seen_features": seen_features, "seen": seen,
-    }  # fmt: skip
-    others = {
-        field.name: rng.random(m)
-        for field in dataclasses.fields(working_sets.Batch)
-        if field.name not in pools
-    }
-    batch = working_sets.Batch(**pools, **others)
-    which = rng.random(m) < 0.5
-    parts = batch.take(which), batch.take(~which)
-    joined = working_sets._joined(list(parts))
-    order = np.argsort(np.concatenate([np.flatnonzero(which), np.flatnonzero(~which)]))
-    for c in range(m):
-        one, other = batch.take(np.arange(m) == c), joined.take(np.arange(m) == order[c])
-        for field in dataclasses.fields(working_sets.Batch):
-            np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
-    assert math.isclose(batch.take(which).intercept.sum() + batch.take(~which).intercept.sum(),
-                        batch.intercept.sum())  # fmt: skip

@@ -1,7 +1,6 @@
 """Rows of a dense matrix, as the Newton kernels read them: ``X = (values,)``.
 
-The functions are those of ``csr_rows``; dense rows are contiguous and few features wide, so that
-nothing is gained by a compact copy.
+The functions are those of ``csr_rows``. Dense rows are contiguous, so a compact copy gains nothing.
 """
 
 import numpy as np
@@ -11,13 +10,13 @@ from sklearn_xc._compile.jit import inlined
 
 
 def make_copy(n, room, dtype):
-    """Return no room: dense rows are never copied."""
+    """Return an empty array: dense rows are never copied."""
     return (np.empty((0, 0), dtype),)
 
 
 @inlined
 def prefetch_row(X, i):
-    """Ask for the beginning of row i."""
+    """Prefetch the beginning of row i."""
     values = X[0]
     prefetch(values, np.uint64(i) * np.uint64(values.shape[1]))
 
@@ -82,7 +81,7 @@ def add_row_and_squares(X, i, scale, weight, out, squares):
 
 @inlined
 def is_compactable(X, rows, room):
-    """Tell that dense rows are used where they stand."""
+    """Return False: dense rows are never copied."""
     return False
 
 

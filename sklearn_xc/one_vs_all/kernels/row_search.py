@@ -1,7 +1,11 @@
-"""Passes for the rows that a label has to do with: those of high scores, by posting lists.
+"""Searches for the rows with the highest scores of a label, by posting lists.
 
-A score is high by features whose weight matters, and few rows have one of these. What all others
-can add is bounded by their norm; where too many rows would be read, a screen lists them instead.
+A high score needs a feature of large weight, and few rows have one. What all other features can add
+is bounded by their norm. Where too many rows would be read, a screen lists them instead.
+
+Posting lists are a tuple ``((indptr, rows, values), longest_row)``: X by feature, and the largest
+norm of a row. Sparse points are a tuple ``(indptr, features, weights)``, where the weights of point
+m, intercept last, begin at ``indptr[m] + m``.
 """
 
 import math
@@ -13,18 +17,18 @@ from sklearn_xc._input.kernels.csr_rows import ROWS_AHEAD, prefetch_row, row_dot
 from sklearn_xc.one_vs_all.kernels.screen import larger_when_pruned
 from sklearn_xc.one_vs_all.kernels.working_set import add_positives, with_room
 
-#: Points with larger or smaller numbers are left: sums are taken in float32.
+#: Points with larger or smaller numbers are not searched: sums are taken in float32.
 _SMALL, _LARGE = 1e-20, 1e20
-#: Larger scores count as this.
+#: Scores are clipped to this.
 _MOST = np.float32(1e38)
-#: Scores are told apart by so many parts of their range.
+#: Number of bins in a histogram of scores.
 _PARTS = 256
 _ONE = np.uint64(1)
 
 
 @inlined
 def level_of_highest(values, n_wanted, counts):
-    """Return a level so that at most about so many of the values above 0 are not below it.
+    """Return the level that about `n_wanted` of the values above 0 reach, at most.
 
     `counts` is work space of shape (_PARTS + 1,).
     """
@@ -46,7 +50,7 @@ def level_of_highest(values, n_wanted, counts):
 
 @inlined
 def rest_of(values, squares, n, level):
-    """Return the norm of the weights that count at most so much for their frequency."""
+    """Return the norm of the weights whose squares, divided by frequency, are at most `level`."""
     total = 0.0
     for s in range(n):
         total += values[s] * values[s] if squares[s] <= level else 0.0
@@ -57,7 +61,8 @@ def rest_of(values, squares, n, level):
 def leave_out(values, squares, n, highest, longest_row, most):
     """Return up to which level features may be left out, and what these can add to a score.
 
-    As many are as can add `most` together, those that count least first; -1 if none may be.
+    The features with the smallest squares are left out, as many as add at most `most` together. The
+    level is -1 if none may be.
     """
     level = highest
     rest = longest_row * rest_of(values, squares, n, level)
@@ -80,7 +85,7 @@ def leave_out(values, squares, n, highest, longest_row, most):
 
 @inlined
 def postings_above(indptr, features, squares, n, level):
-    """Return how many non-zeros those features have that count more than so much."""
+    """Return the number of non-zeros of the features above a level."""
     total = np.int64(0)
     for s in range(n):
         j = np.uint32(features[s])
@@ -107,306 +112,319 @@ def add_up_scores(by_feature, features, values, n, scores, met):
 
 
 @inlined
-def write_point(features, points, first, last, m, prune, dense):
-    """Write what counts of a sparse point, intercept left out, into a vector of 0."""
-    for t in range(first, last):
-        dense[np.uint32(features[t])] = larger_when_pruned(points[t + m], prune)
+def keep_features(features, values, squares, n, level):
+    """Keep the features above a level; return their number."""
+    n_kept = np.uint32(0)
+    for s in range(n):
+        if squares[s] > level:
+            features[n_kept] = features[s]
+            values[n_kept] = values[s]
+            n_kept += np.uint32(1)
+    return n_kept
 
 
 @inlined
-def erase_point(features, first, last, dense):
+def write_point(points, m, prune, dense):
+    """Write a sparse point into a vector of 0: the larger weights of before and after pruning."""
+    indptr, features, weights = points
+    for t in range(indptr[m], indptr[m + 1]):
+        dense[np.uint32(features[t])] = larger_when_pruned(weights[t + m], prune)
+
+
+@inlined
+def erase_point(points, m, dense):
     """Write 0 again where ``write_point`` wrote."""
-    for t in range(first, last):
+    indptr, features, _ = points
+    for t in range(indptr[m], indptr[m + 1]):
         dense[np.uint32(features[t])] = 0
+
+
+@inlined
+def write_scores(rows, score, scores):
+    """Write the same score for some rows, but for the row -1."""
+    for r in range(rows.shape[0]):
+        if rows[r] >= 0:
+            scores[np.uint32(rows[r])] = score
+
+
+@inlined
+def weigh_start(indptr, m, starts, work, touched, n, values, squares):
+    """Write how much the features of a start raise scores; return the largest square."""
+    of_positives, of_shared, shared = starts
+    highest = 0.0
+    for s in range(n):
+        j = np.uint32(touched[s])
+        v = max(of_positives[m] * work[j] + of_shared[m] * shared[j], 0.0)
+        work[j] = 0.0
+        values[s] = v
+        squares[s] = v * v / max(np.float64(indptr[j + _ONE] - indptr[j]), 1.0)
+        highest = max(highest, squares[s])
+    return highest
+
+
+@inlined
+def limit_postings(indptr, features, squares, n, highest, most):
+    """Return the level above which features have at most `most` non-zeros."""
+    if postings_above(indptr, features, squares, n, 0.0) <= most:
+        return 0.0
+    low, high = highest * 1e-12, highest
+    for _ in range(25):
+        level = math.sqrt(low * high)
+        if postings_above(indptr, features, squares, n, level) > most:
+            low = level
+        else:
+            high = level
+    return high
+
+
+@inlined
+def append_similar(met, n_met, positives, n_wanted, counts, sums, scores, out, at):
+    """Append the positives, -1 and the rows of the highest scores; return the end of the list."""
+    write_scores(positives, np.float32(-1.0), scores)
+    for r in range(positives.shape[0]):
+        out[at + r] = positives[r]
+    at += positives.shape[0]
+    out[at] = -1
+    at += 1
+    for s in range(n_met):
+        i = np.uint32(met[s])
+        sums[s] = min(scores[i], _MOST)
+        scores[i] = np.float32(0.0)
+    lowest = level_of_highest(sums[:n_met], n_wanted, counts)
+    for s in range(n_met):
+        if sums[s] > np.float32(0.0) and sums[s] >= lowest:
+            out[at] = met[s]
+            at += 1
+    write_scores(positives, np.float32(0.0), scores)
+    return at
 
 
 @kernel
 def list_similar_rows(
-    X,
-    weight,
-    by_feature,
-    longest_row,
-    Y,
-    labels,
-    starts,
-    kink,
-    share,
-    n_wanted,
-    limits,
-    spaces,
-    out_indptr,
-    out,
+    X, weight, postings, Y, labels, starts, kink, share, n_wanted, limits, spaces, out_indptr, out
 ):
-    """List for each label its positives, -1, and other rows of high scores where it starts.
+    """List for each label its positives, -1, and other rows of high scores at its start.
 
     Parameters
     ----------
     X, weight
         CSR rows and their weights.
-    by_feature : tuple of ndarray
-        ``(indptr, rows, values)``: X by feature.
-    longest_row : float
-        The largest norm of a row.
+    postings : tuple
+        See the module.
     Y : tuple of ndarray of int64 and int32
         ``(indptr, rows)``: positive rows of each label.
     labels : ndarray of int64 of shape (m,)
-        Which labels.
     starts : tuple of ndarray of float64 of shape (m,), (m,) and (d + 1,)
-        ``(of_positives, of_shared, shared)``, as for ``mix_points``; only what raises scores
-        counts, of features of positives.
+        ``(of_positives, of_shared, shared)``, as for ``mix_points``; only features of positives
+        that raise scores count.
     kink : float
         The score from which a negative has a loss.
     share : float
-        Of the distance between kink and intercept, what features may add that do not matter.
+        What the features that are left out may add, as a share of the distance between the kink and
+        the intercept.
     n_wanted : ndarray of int64 of shape (m,)
-        About how many rows.
+        About how many rows to list.
     limits : tuple of int
-        Features that count least for their frequency are left out beyond the first number of
-        non-zeros. A label is left whose features that matter have more than the second.
+        Number of non-zeros to read: the features that count least are left out beyond it. Number of
+        non-zeros from which a label is rejected.
     spaces : tuple of ndarray of float64, int32, float32 and int32
         Work space ``(work, touched, scores, met)`` of shape (d + 1,), (d + 1,), (n + 1,) and
-        (n + 1,); `work` and `scores` are 0 and left so.
+        (n + 1,); `work` and `scores` are 0 between calls.
     out_indptr, out : ndarray of int64 of shape (m + 1,) and int32
         `out_indptr` is overwritten, `out` in place or by a larger one.
 
     Returns
     -------
     out : ndarray of int32
-        The lists, one behind the other.
-    is_left : ndarray of bool of shape (m,)
+        The lists, one after the other.
+    is_rejected : ndarray of bool of shape (m,)
     """
     y_indptr, y_rows = Y
     of_positives, of_shared, shared = starts
-    most_postings, largest = limits
     work, touched, scores, met = spaces
+    by_feature, longest_row = postings
     indptr = by_feature[0]
     counts = np.empty(_PARTS + 1, np.int64)
     sums = np.empty(0, np.float32)
     squares = np.empty(0)
     values = np.empty(0)
-    is_left = np.zeros(labels.shape[0], np.bool_)
+    is_rejected = np.zeros(labels.shape[0], np.bool_)
     out_indptr[0] = 0
     for m in range(labels.shape[0]):
-        first, last = y_indptr[labels[m]], y_indptr[labels[m] + 1]
-        cost, n_features = add_positives(X, weight, y_rows[first:last], work, touched)
-        values = with_room(values, np.int64(n_features))
-        squares = with_room(squares, np.int64(n_features))
-        highest = 0.0
-        for s in range(n_features):
-            j = np.uint32(touched[s])
-            v = max(of_positives[m] * work[j] + of_shared[m] * shared[j], 0.0)
-            work[j] = 0.0
-            values[s] = v
-            squares[s] = v * v / max(np.float64(indptr[j + _ONE] - indptr[j]), 1.0)
-            highest = max(highest, squares[s])
+        positives = y_rows[y_indptr[labels[m]] : y_indptr[labels[m] + 1]]
+        cost, n = add_positives(X, weight, positives, work, touched)
+        values = with_room(values, np.int64(n))
+        squares = with_room(squares, np.int64(n))
+        highest = weigh_start(indptr, m, starts, work, touched, n, values, squares)
         slack = kink - of_positives[m] * cost - of_shared[m] * shared[shared.shape[0] - 1]
-        level, _ = leave_out(values, squares, n_features, highest, longest_row, share * slack)
-        is_left[m] = postings_above(indptr, touched, squares, n_features, level) > largest
-        level = 0.0
-        if is_left[m]:
-            n_features = np.uint32(0)
-        elif postings_above(indptr, touched, squares, n_features, level) > most_postings:
-            low, high = highest * 1e-12, highest
-            for _ in range(25):
-                level = math.sqrt(low * high)
-                if postings_above(indptr, touched, squares, n_features, level) > most_postings:
-                    low = level
-                else:
-                    high = level
-            level = high
-        n_used = np.uint32(0)
-        for s in range(n_features):
-            if squares[s] > level:
-                touched[n_used] = touched[s]
-                values[n_used] = values[s]
-                n_used += np.uint32(1)
-        n_met = add_up_scores(by_feature, touched, values, n_used, scores, met)
+        level, _ = leave_out(values, squares, n, highest, longest_row, share * slack)
+        is_rejected[m] = postings_above(indptr, touched, squares, n, level) > limits[1]
+        if is_rejected[m]:
+            n = np.uint32(0)
+        level = limit_postings(indptr, touched, squares, n, highest, limits[0])
+        n = keep_features(touched, values, squares, n, level)
+        n_met = add_up_scores(by_feature, touched, values, n, scores, met)
         at = out_indptr[m]
-        out = with_room(out, at + (last - first) + 1 + np.int64(n_met))
+        out = with_room(out, at + positives.shape[0] + 1 + np.int64(n_met))
         sums = with_room(sums, np.int64(n_met))
-        for r in range(first, last):
-            scores[np.uint32(y_rows[r])] = np.float32(-1.0)
-            out[at] = y_rows[r]
+        out_indptr[m + 1] = append_similar(
+            met, n_met, positives, n_wanted[m], counts, sums, scores, out, at
+        )
+    return out, is_rejected
+
+
+@inlined
+def weigh_point(indptr, points, m, slack, raising, values, squares):
+    """List the features of positive weight; return their number and the largest square.
+
+    The number is -1 if a weight or the slack is outside the range of float32 sums.
+    """
+    point_indptr, features, weights = points
+    n = np.uint32(0)
+    highest = 0.0
+    largest = 0.0
+    is_finite = True
+    for t in range(point_indptr[m], point_indptr[m + 1]):
+        v = np.float64(weights[t + m])
+        largest = max(largest, v)
+        is_finite = is_finite and v < np.inf
+        if v > 0.0:
+            j = np.uint32(features[t])
+            raising[n] = features[t]
+            values[n] = v
+            squares[n] = v * v / max(np.float64(indptr[j + _ONE] - indptr[j]), 1.0)
+            highest = max(highest, squares[n])
+            n += np.uint32(1)
+    if largest > 0.0:
+        is_finite = is_finite and _SMALL < largest < _LARGE and _SMALL < slack < _LARGE
+    return np.int64(n) if is_finite else np.int64(-1), highest
+
+
+@inlined
+def append_above(X, dense, bias, kink, limit, met, n_met, scores, out, at):
+    """Append the rows above the kink, whose scores are exact beyond a limit; reset `scores`."""
+    for s in range(n_met):
+        i = np.uint32(met[s])
+        score = scores[i]
+        scores[i] = np.float32(0.0)
+        if score > limit and not row_dot_double(X, i, dense) + bias <= kink:
+            out[at] = np.int32(i)
             at += 1
-        out[at] = -1
-        at += 1
-        for s in range(n_met):
-            i = np.uint32(met[s])
-            sums[s] = min(scores[i], _MOST)
-            scores[i] = np.float32(0.0)
-        lowest = level_of_highest(sums[:n_met], n_wanted[m], counts)
-        for s in range(n_met):
-            if sums[s] > np.float32(0.0) and sums[s] >= lowest:
-                out[at] = met[s]
-                at += 1
-        for r in range(first, last):
-            scores[np.uint32(y_rows[r])] = np.float32(0.0)
-        out_indptr[m + 1] = at
-    return out, is_left
+    return at
 
 
 @kernel
 def list_rows_above(
-    X,
-    by_feature,
-    longest_row,
-    sparse_points,
-    prune,
-    kinks,
-    share,
-    most_postings,
-    known_rows,
-    spaces,
-    out_indptr,
-    out,
+    X, postings, points, prune, kinks, share, most_postings, known, spaces, out_indptr, out
 ):
-    """List for each point the rows whose score is above a number, and that are not known.
+    """List for each point the rows whose score is above a number, without the known ones.
 
-    Only rows are looked at that have a feature whose weight matters: what all others together can
-    add is bounded by their norm. X has no negative entries.
+    Only rows with a feature of large weight are read: what all other features can add is bounded by
+    their norm. X has no negative entries.
 
     Parameters
     ----------
     X : tuple of ndarray
         CSR rows.
-    by_feature : tuple of ndarray
-        ``(indptr, rows, values)``: X by feature.
-    longest_row : float
-        The largest norm of a row.
-    sparse_points : tuple of ndarray of int64, int32 and float
-        ``(indptr, features, points)``, that of m from ``indptr[m] + m`` on, intercept last.
+    postings, points : tuple
+        See the module.
     prune : float
-        Scores count before smaller weights become 0 and after.
+        The larger score of before and after pruning counts.
     kinks : ndarray of float64 of shape (m,)
-        The numbers to pass.
+        The numbers to exceed.
     share : float
-        Of the distance between kink and intercept, what features may add that are left out.
+        What the features that are left out may add, as a share of the distance between the kink and
+        the intercept.
     most_postings : int
-        A point that needs more non-zeros is left.
-    known_rows : tuple of ndarray of int64 and int32
+        A point that needs more non-zeros is skipped.
+    known : tuple of ndarray of int64 and int32
         ``(indptr, rows)`` that are not listed.
     spaces : tuple of ndarray of float, float32 and int32
         Work space ``(dense, scores, met)`` of shape (d,), (n + 1,) and (n + 1,); the first two
-        are 0 and left so.
+        are 0 between calls.
     out_indptr, out : ndarray of int64 of shape (m + 1,) and int32
         `out_indptr` is overwritten, `out` in place or by a larger one.
 
     Returns
     -------
     out : ndarray of int32
-        The lists, one behind the other.
-    is_left : ndarray of bool of shape (m,)
+        The lists, one after the other.
+    is_skipped : ndarray of bool of shape (m,)
     """
-    point_indptr, features, points = sparse_points
-    known_indptr, known = known_rows
     dense, scores, met = spaces
-    indptr = by_feature[0]
-    n_points = kinks.shape[0]
-    is_left = np.zeros(n_points, np.bool_)
+    by_feature, longest_row = postings
+    indptr, point_indptr = by_feature[0], points[0]
+    is_skipped = np.zeros(kinks.shape[0], np.bool_)
     raising = np.empty(64, np.int32)
     values = np.empty(64)
     squares = np.empty(64)
     out_indptr[0] = 0
-    for m in range(n_points):
+    for m in range(kinks.shape[0]):
         first, last = point_indptr[m], point_indptr[m + 1]
         out_indptr[m + 1] = out_indptr[m]
-        bias = np.float64(points[last + m])
+        bias = np.float64(points[2][last + m])
         slack = kinks[m] - bias
+        is_skipped[m] = True
         if not slack > 0.0:
-            is_left[m] = True
             continue
-        # Features of positive weight, and by how much each counts for its frequency.
         raising = with_room(raising, last - first)
         values = with_room(values, last - first)
         squares = with_room(squares, last - first)
-        n = np.uint32(0)
-        highest = 0.0
-        largest = 0.0
-        for t in range(first, last):
-            v = np.float64(points[t + m])
-            largest = max(largest, v)
-            is_left[m] |= not v < np.inf
-            if v > 0.0:
-                j = np.uint32(features[t])
-                raising[n] = features[t]
-                values[n] = v
-                squares[n] = v * v / max(np.float64(indptr[j + _ONE] - indptr[j]), 1.0)
-                highest = max(highest, squares[n])
-                n += np.uint32(1)
-        if largest > 0.0:  # sums are taken in float32
-            is_left[m] |= not (_SMALL < largest < _LARGE and _SMALL < slack < _LARGE)
-        if is_left[m]:
+        n, highest = weigh_point(indptr, points, m, slack, raising, values, squares)
+        if n < 0:
             continue
         level, rest = leave_out(values, squares, n, highest, longest_row, share * slack)
-        n_needed = np.int64(0)
-        n_used = np.uint32(0)
-        for s in range(n):
-            j = np.uint32(raising[s])
-            if squares[s] > level:
-                raising[n_used] = raising[s]
-                values[n_used] = values[s]
-                n_used += np.uint32(1)
-                n_needed += indptr[j + _ONE] - indptr[j]
-        if n_needed > most_postings:
-            is_left[m] = True
+        if postings_above(indptr, raising, squares, n, level) > most_postings:
             continue
-        write_point(features, points, first, last, m, prune, dense)
+        is_skipped[m] = False
+        n_used = keep_features(raising, values, squares, n, level)
+        write_point(points, m, prune, dense)
         n_met = add_up_scores(by_feature, raising, values, n_used, scores, met)
-        for r in range(known_indptr[m], known_indptr[m + 1]):
-            if known[r] >= 0:
-                scores[np.uint32(known[r])] = np.float32(-1.0)
+        known_rows = known[1][known[0][m] : known[0][m + 1]]
+        write_scores(known_rows, np.float32(-1.0), scores)
         limit = np.float32((slack - rest) * (1.0 - 2e-7 * (n_used + 8.0)) - 1e-30)
         at = out_indptr[m]
         out = with_room(out, at + np.int64(n_met))
-        for s in range(n_met):
-            i = np.uint32(met[s])
-            score = scores[i]
-            scores[i] = np.float32(0.0)
-            if score > limit and not row_dot_double(X, i, dense) + bias <= kinks[m]:
-                out[at] = np.int32(i)
-                at += 1
-        for r in range(known_indptr[m], known_indptr[m + 1]):
-            if known[r] >= 0:
-                scores[np.uint32(known[r])] = np.float32(0.0)
-        erase_point(features, first, last, dense)
-        out_indptr[m + 1] = at
-    return out, is_left
+        out_indptr[m + 1] = append_above(
+            X, dense, bias, kinks[m], limit, met, n_met, scores, out, at
+        )
+        write_scores(known_rows, np.float32(0.0), scores)
+        erase_point(points, m, dense)
+    return out, is_skipped
 
 
 @kernel
-def list_new_rows(lists, counts, known_indptr, known, seen, out_indptr):
-    """Keep those rows of each list that are not known; write how many, summed up.
+def list_new_rows(lists, counts, known, is_known, out_indptr):
+    """Keep the rows of each list that are not known; write their cumulative numbers.
 
     Parameters
     ----------
     lists, counts : ndarray of int32 and int64
         Lists from a screen, and their lengths. Changed in place.
-    known_indptr, known : ndarray of int64 and int32
-        The known rows of each list, one behind the other.
-    seen : ndarray of uint8 of shape (n,)
-        All 0, and left so.
+    known : tuple of ndarray of int64 and int32
+        ``(indptr, rows)``: the known rows of each list.
+    is_known : ndarray of uint8 of shape (n,)
+        Work space, 0 between calls.
     out_indptr : ndarray of int64 of shape (n_lists + 1,)
         Overwritten.
     """
+    known_indptr, known_rows = known
     out_indptr[0] = 0
     for c in range(out_indptr.shape[0] - 1):
-        for r in range(known_indptr[c], known_indptr[c + 1]):
-            if known[r] >= 0:
-                seen[np.uint32(known[r])] = 1
+        rows = known_rows[known_indptr[c] : known_indptr[c + 1]]
+        write_scores(rows, np.uint8(1), is_known)
         n = np.uint32(0)
         for r in range(counts[c]):
             i = lists[c, r]
             lists[c, n] = i
-            n += np.uint32(seen[np.uint32(i)] == 0)
-        for r in range(known_indptr[c], known_indptr[c + 1]):
-            if known[r] >= 0:
-                seen[np.uint32(known[r])] = 0
+            n += np.uint32(is_known[np.uint32(i)] == 0)
+        write_scores(rows, np.uint8(0), is_known)
         out_indptr[c + 1] = out_indptr[c] + np.int64(n)
 
 
 @inlined
 def score_from_lowest(X, rows, dense, out):
-    """Write the scores of rows above the lowest, which is at most 0; return that one."""
+    """Write the scores of rows minus the lowest, which is at most 0; return the lowest."""
     lowest = np.float32(0.0)
     for r in range(rows.shape[0]):
         prefetch_row(X, np.uint32(rows[min(r + ROWS_AHEAD, rows.shape[0] - 1)]))
@@ -419,24 +437,24 @@ def score_from_lowest(X, rows, dense, out):
 
 
 @kernel
-def keep_highest(X, point_indptr, features, points, prune, levels, n_wanted, indptr, rows, dense):
-    """Keep of long lists of rows those with the highest scores.
+def keep_highest(X, points, prune, levels, n_wanted, indptr, rows, dense):
+    """Keep the rows with the highest scores of long lists.
 
     Parameters
     ----------
     X : tuple of ndarray
         CSR rows.
-    point_indptr, features, points, prune
+    points, prune
         As for ``list_rows_above``.
     levels : ndarray of float64 of shape (m,)
         Rows with scores above are kept.
     n_wanted : ndarray of int64 of shape (m,)
-        About so many of the highest are kept if fewer are above the level, and all of lists that
-        are not longer.
+        About how many of the highest are kept if fewer are above the level; shorter lists are kept
+        whole.
     indptr, rows : ndarray of int64 of shape (m + 1,) and int32
-        The lists, one behind the other. Changed in place.
+        The lists, one after the other. Changed in place.
     dense : ndarray of float of shape (d,)
-        Work space of 0, left so.
+        Work space, 0 between calls.
 
     Returns
     -------
@@ -453,12 +471,12 @@ def keep_highest(X, point_indptr, features, points, prune, levels, n_wanted, ind
         n = stop - start
         is_cut[m] = n > n_wanted[m]
         if is_cut[m]:
-            first, last = point_indptr[m], point_indptr[m + 1]
-            write_point(features, points, first, last, m, prune, dense)
+            write_point(points, m, prune, dense)
             scores = with_room(scores, n)
             lowest = score_from_lowest(X, rows[start:stop], dense, scores)
-            erase_point(features, first, last, dense)
-            bound = levels[m] - np.float64(points[last + m]) - lowest
+            erase_point(points, m, dense)
+            bias = np.float64(points[2][points[0][m + 1] + m])
+            bound = levels[m] - bias - lowest
             level = level_of_highest(scores[:n], n_wanted[m], counts)
             level = min(level, np.float32(min(bound, np.float64(_MOST))))
             for r in range(n):
@@ -476,23 +494,23 @@ def keep_highest(X, point_indptr, features, points, prune, levels, n_wanted, ind
 
 
 @kernel
-def find_high_levels(X, sample, point_indptr, features, points, prune, n_wanted, levels, dense):
-    """Write for sparse points a score that more rows than are wanted are above, most likely.
+def find_high_levels(X, sample, points, prune, n_wanted, levels, dense):
+    """Write for sparse points a score that most likely more rows exceed than are wanted.
 
     Parameters
     ----------
     X : tuple of ndarray
         CSR rows.
     sample : ndarray of int32
-        Some of them, by which is judged.
-    point_indptr, features, points, prune
+        Numbers of the rows that are scored.
+    points, prune
         As for ``list_rows_above``.
     n_wanted : ndarray of int64 of shape (m,)
-        Rows of the sample that are to be above, at least 1.
+        Rows of the sample to exceed the score, at least 1.
     levels : ndarray of float64 of shape (m,)
-        Overwritten; -inf where there are not so many.
+        Overwritten; -inf where the sample is not larger.
     dense : ndarray of float of shape (d,)
-        Work space of 0, left so.
+        Work space, 0 between calls.
     """
     scores = np.empty(sample.shape[0], np.float32)
     counts = np.empty(_PARTS + 1, np.int64)
@@ -500,9 +518,8 @@ def find_high_levels(X, sample, point_indptr, features, points, prune, n_wanted,
         levels[m] = -np.inf
         if n_wanted[m] >= sample.shape[0]:
             continue
-        first, last = point_indptr[m], point_indptr[m + 1]
-        write_point(features, points, first, last, m, prune, dense)
+        write_point(points, m, prune, dense)
         lowest = score_from_lowest(X, sample, dense, scores)
-        erase_point(features, first, last, dense)
+        erase_point(points, m, dense)
         level = level_of_highest(scores, n_wanted[m], counts)
-        levels[m] = np.float64(level) + lowest + np.float64(points[last + m])
+        levels[m] = np.float64(level) + lowest + np.float64(points[2][points[0][m + 1] + m])

@@ -1,10 +1,10 @@
-"""Which rows may have a loss at any of a block's trial points: one pass over X for all lanes.
+"""Screen: lists the rows that may have a loss at the trial points of a block, in one pass over X.
 
-The trial points are rounded to int16, one step size per lane, and stand side by side: a row-major
-block of shape (d, 64). The rows of X are rounded to int16 too, once. Sums of their products are
-exact in int32, and rounding has moved the score of row i by at most ``reach[i]`` steps of the two.
-The sums begin there, so that no row above the kink is missed; exact scores are computed afterwards
-for the few rows that pass.
+The trial points are rounded to int16, one step size per lane, as columns of a row-major block of
+shape (d, 64). The rows of X are rounded to int16 too, once. Sums of their products are exact in
+int32, and rounding has moved the score of row i by at most ``reach[i]`` steps of the two. The sums
+begin there, so no row above the kink is missed; exact scores are computed afterwards for the few
+rows that pass.
 """
 
 import functools
@@ -16,24 +16,24 @@ import numpy as np
 from sklearn_xc._compile.emitters.int16_lanes import lowest_bit, row_screen
 from sklearn_xc._compile.jit import inlined, kernel
 
-#: Numbers of lanes that a screen is compiled for.
+#: Widths of a block that a screen is compiled for.
 WIDTHS = (16, 32, 64)
-#: The norm after rounding, at most: so chosen that a row, whose norm may exceed its power of two by
-#: SPARE, fits into int16, and by Cauchy and Schwarz no sum leaves int32.
+#: Largest norm after rounding: a row, whose norm may exceed its power of two by SPARE, fits into
+#: int16, and by Cauchy and Schwarz every sum into int32.
 LEVELS = 32735
 SPARE = 1.0 + 2.0**-10
 #: A number is rounded by half a step, and a little more where the steps are counted in float32.
 _HALF = 0.505
-#: Points shorter than so many steps of this size are rounded with it: its inverse is still finite.
+#: Least step size: its inverse is still finite.
 LEAST_STEP = 1e-30
-#: The square of a norm below which a row counts as one of zeros: such squares are short of digits.
+#: Rows with a smaller squared norm count as zero: such squares lose digits.
 _LEAST_NORM2 = 1e-280
-#: Exponent of a row whose norm is not finite: in its steps, every limit is 0.
+#: Exponent of rows whose norm is not finite: in their steps, every limit is 0.
 _ENDLESS = 2000
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
-#: ``round_points`` rounds so many numbers of each point before it writes them across.
+#: ``round_points`` rounds this many numbers of each point before it transposes them.
 _TILE = 256
-#: Between the tiles of two points, so that one number of each is never in the same cache set.
+#: Gap between the tiles of two points, so that they do not share cache sets.
 _GAP = 32
 _ONE = np.uint64(1)
 
@@ -49,11 +49,10 @@ def round_rows(indptr, data, values, exponents, reach):
     values : ndarray of int16 of shape (n_nonzeros,)
         Overwritten with ``data * LEVELS / 2**exponent``.
     exponents : ndarray of int16 of shape (n,)
-        Overwritten: of the least power of two that is, SPARE aside, as long as the row.
+        Overwritten: exponent of the least power of two above the row's norm, up to SPARE.
     reach : ndarray of int32 of shape (n,)
-        Overwritten with how many steps rounding, of row and point, can move a score. A row whose
-        norm is not finite gets a number beyond all others, by which it passes every limit but that
-        of an empty lane.
+        Overwritten: steps by which rounding of row and point can move a score. Rows whose norm is
+        not finite get a number that passes every limit but that of an empty lane.
     """
     for i in range(reach.shape[0]):
         start = np.uint64(indptr[i])
@@ -82,29 +81,28 @@ def round_rows(indptr, data, values, exponents, reach):
 
 @inlined
 def larger_when_pruned(w, prune):
-    """Return the larger of a weight and what pruning leaves of it."""
+    """Return the larger of a weight before and after pruning."""
     return max(w, w - w) if abs(w) < prune else w
 
 
 @kernel
 def round_points(points, offsets, norm2, kink, block, to_pass):
-    """Round trial points to int16 columns, and write the score that each has to pass, in steps.
+    """Round trial points to int16 columns, and write the score to exceed for each, in steps.
 
     Parameters
     ----------
     points : ndarray of float
         Vectors of length d + 1, intercept last.
     offsets : ndarray of int64 of shape (n_points,)
-        Where in `points` each begins.
+        Position of each in `points`.
     norm2 : ndarray of float64 of shape (n_points,)
-        Squared norm of each without its intercept. The norm bounds the largest magnitude, is a few
-        times larger, and is found faster.
+        Squared norm of each without its intercept, which bounds the largest magnitude.
     kink : float
         The score from which a negative has a loss.
     block : ndarray of int16 of shape (d, width)
         Overwritten in its first n_points columns.
     to_pass : ndarray of float64 of shape (width,)
-        Overwritten; inf for the columns that stand empty.
+        Overwritten; inf for empty columns.
     """
     d = block.shape[0]
     n_points = offsets.shape[0]
@@ -133,55 +131,58 @@ def round_points(points, offsets, norm2, kink, block, to_pass):
 
 
 @kernel
-def round_sparse_points(lanes_of, point_indptr, features, points, prune, kinks, block, to_pass):
-    """Round sparse points to int16 columns, and write the score that each has to pass, in steps.
+def round_sparse_points(which, points, prune, kinks, block, to_pass):
+    """Round sparse points to int16 columns, and write the score to exceed for each, in steps.
 
     Parameters
     ----------
-    lanes_of : ndarray of int64 of shape (n_points,)
-        Which points.
-    point_indptr, features, points : ndarray of int64, int32 and float
-        Sparse points, that of m from ``point_indptr[m] + m`` on, intercept last.
+    which : ndarray of int64 of shape (n_points,)
+        Numbers of the points.
+    points : tuple of ndarray of int64, int32 and float
+        Sparse points ``(indptr, features, weights)``, those of point m from ``indptr[m] + m`` on,
+        intercept last.
     prune : float
-        Scores count before smaller weights become 0 and after.
+        The larger score of before and after pruning counts.
     kinks : ndarray of float64
-        The score that each has to pass.
+        The score to exceed for each.
     block : ndarray of int16 of shape (d, width)
         All 0; written in its first n_points columns.
     to_pass : ndarray of float64 of shape (width,)
-        Overwritten; inf for the columns that stand empty.
+        Overwritten; inf for empty columns.
     """
+    point_indptr, features, weights = points
     for c in range(block.shape[1]):
         to_pass[c] = np.inf
-    for c in range(lanes_of.shape[0]):
-        m = lanes_of[c]
+    for c in range(which.shape[0]):
+        m = which[c]
         first, last = point_indptr[m], point_indptr[m + 1]
         norm2 = 0.0
         for t in range(first, last):
-            norm2 += np.float64(points[t + m]) ** 2
+            norm2 += np.float64(weights[t + m]) ** 2
         if not norm2 < np.inf:
             to_pass[c] = -np.inf
             continue
         step = max(np.sqrt(norm2) / LEVELS, LEAST_STEP)
-        to_pass[c] = (kinks[m] - np.float64(points[last + m])) / step
-        inverse = points.dtype.type(1.0 / step)
+        to_pass[c] = (kinks[m] - np.float64(weights[last + m])) / step
+        inverse = weights.dtype.type(1.0 / step)
         for t in range(first, last):
-            number = larger_when_pruned(points[t + m], prune) * inverse
+            number = larger_when_pruned(weights[t + m], prune) * inverse
             block[np.uint32(features[t]), c] = np.int16(np.int32(np.rint(number)))
 
 
 @kernel
-def clear_points(lanes_of, point_indptr, features, block):
+def clear_points(which, points, block):
     """Write 0 again where ``round_sparse_points`` wrote."""
-    for c in range(lanes_of.shape[0]):
-        m = lanes_of[c]
+    point_indptr, features, _ = points
+    for c in range(which.shape[0]):
+        m = which[c]
         for t in range(point_indptr[m], point_indptr[m + 1]):
             block[np.uint32(features[t]), c] = 0
 
 
 @inlined
 def set_limits(to_pass, exponent, limits):
-    """Write the sums, in steps, that rows of an exponent have to reach."""
+    """Write the limits of the sums, in steps, for rows of an exponent."""
     for c in range(limits.shape[0]):
         limit = np.floor(to_pass[c] * math.ldexp(float(LEVELS), -exponent))
         if to_pass[c] == np.inf or limit > _INT32_MAX:
@@ -208,7 +209,7 @@ def screen_kernel(width: int) -> Any:
         block, to_pass : ndarray
             From ``round_points``.
         first, last : int
-            The range of rows.
+            Range of the rows.
         rows : ndarray of int32 of shape (>= width, >= last - first + largest count)
             The lists, one for each column.
         counts : ndarray of int64 of shape (width,)
@@ -237,7 +238,7 @@ def screen_kernel(width: int) -> Any:
 
 @kernel
 def list_above(scores, norms, slack, threshold, first, rows, counts):
-    """List the rows whose score, after a matrix product in floating point, may pass.
+    """List the rows whose score, from a matrix product in floating point, may pass.
 
     Parameters
     ----------
@@ -246,7 +247,7 @@ def list_above(scores, norms, slack, threshold, first, rows, counts):
     norms : ndarray of float64 of shape (n_rows,)
         Norm of each row.
     slack, threshold : ndarray of float64 of shape (n_points,)
-        Rounding of a score for each unit of the norm, and the score to pass.
+        Rounding error of a score per unit of the norm, and the score to exceed.
     first : int
         Number of the first row.
     rows, counts : ndarray of int32 (n_points, capacity) and int64

@@ -1,14 +1,16 @@
-"""Balance of a label at the kink with the shared negatives.
+"""Labels at the kink: the best share of the shared negatives' response, and their certificates.
 
-The label's solution without them and their response to an intercept above the kink are known
-(``solvers.shared_negatives``). Two numbers of the sum of both are free: the height of the intercept
-above the kink, and the share of the response. They are found here, exactly, over all rows. Where
-negatives have features of the label, they respond otherwise than elsewhere: the weights of some
-features are free too, one after the other.
+``solver.shared_negatives`` has the method. Known are a label's weights without the negatives, and
+the response of the negatives to an intercept above the kink. ``balance`` finds two numbers exactly,
+over all rows: the height of the intercept above the kink, and the share of the response. Negatives
+that have features of the label respond differently, so the weights of some features are free, too,
+one after the other. ``evaluate`` computes objective and gradient over all rows: as scores are known
+but for the rounding of the point to the dtype of X, it reads only rows that may have a loss.
 """
 
 import functools
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,14 +19,14 @@ from sklearn_xc._compile.jit import inlined, kernel
 
 _ONE = np.uint64(1)
 _MAX_STEPS, _MAX_HALVINGS = 12, 12
-#: The two derivatives are to be this share of the gradient tolerance, and those by
-#: the weights of features that one.
+#: Tolerances of the two derivatives, and of those by the weights of features, as shares of the
+#: gradient tolerance.
 _SHARE, _SHARE_OF_FEATURES = 0.01, 0.05
-#: How often all free features have their turn.
+#: Rounds of steps over all free features.
 _ROUNDS = 2
-#: Below this share of its terms a determinant is taken for rounding.
+#: Below this share of its terms a determinant counts as rounding.
 _SINGULAR = 1e-12
-#: Rounding of an objective, as a share of it.
+#: Relative rounding error of an objective.
 _ROUNDING = 16 * np.finfo(np.float64).eps
 
 
@@ -37,7 +39,7 @@ def score_alone(by_feature, features, own, positives, scores, of_positives):
     by_feature : tuple of ndarray
         ``(indptr, rows, values)``: X by feature.
     features : ndarray of int32
-        Where the vector is not 0.
+        Features of its non-zero weights.
     own : ndarray of float64 of shape (d,)
         The vector.
     positives : ndarray of int32
@@ -45,7 +47,7 @@ def score_alone(by_feature, features, own, positives, scores, of_positives):
     scores : ndarray of float64 of shape (n,)
         Overwritten; -inf for the positives.
     of_positives : ndarray of float64 of shape (n_positives,)
-        Overwritten by theirs.
+        Overwritten with their scores.
     """
     indptr, rows, data = by_feature
     for i in range(scores.shape[0]):
@@ -74,8 +76,8 @@ def add_to_scores(j, step, by_feature, own, positives, own_positives):
 
 
 @functools.cache
-def _point_search(loss: Any) -> Any:
-    """Return ``find_point``."""
+def _objective_function(loss: Any) -> Any:
+    """Return ``measure``."""
     value, slope, curvature = loss.value, loss.slope, loss.curvature
     kink = -float(loss.active_below)
 
@@ -96,15 +98,15 @@ def _point_search(loss: Any) -> Any:
         )
 
     @inlined
-    def measure(own, answer, weight, positives, own_positives, costs, squares, point):
+    def measure(data, own, own_positives, squares, point):
         """Return the objective at ``(share, height)``, its two derivatives, and the second ones."""
-        plus, minus = costs
-        own_squares, with_answer, answer_squares, ridge = squares
+        weight, positives, (plus, minus), answer = data
+        own_squares, with_answer, answer_squares = squares
         share, height = point
         bias = kink + height
         f = 0.5 * (own_squares + share * (2.0 * with_answer + share * answer_squares))
-        f += 0.5 * ridge * bias * bias
-        sums = (f, with_answer + share * answer_squares, ridge * bias, answer_squares, 0.0, ridge)
+        f += 0.5 * bias * bias
+        sums = (f, with_answer + share * answer_squares, bias, answer_squares, 0.0, 1.0)
         for i in range(own.shape[0]):
             score = bias + share * answer[i] + own[i]
             if score > kink:
@@ -115,14 +117,20 @@ def _point_search(loss: Any) -> Any:
             sums = with_row(sums, plus * np.float64(weight[row]), 1.0, score, answer[row])
         return sums
 
+    return measure
+
+
+@functools.cache
+def _point_search(loss: Any) -> Any:
+    """Return ``find_point``."""
+    measure = _objective_function(loss)
+
     @inlined
-    def find_point(
-        own, answer, weight, positives, own_positives, costs, squares, start, enough, is_held
-    ):
-        """Return the share and the height that minimise the objective; held, the share alone."""
+    def find_point(data, own, own_positives, squares, start, enough, is_held):
+        """Minimise the objective by share and height, or by the share alone if `is_held`."""
         share, height = start
         answer_squares = squares[2]
-        found = measure(own, answer, weight, positives, own_positives, costs, squares, start)
+        found = measure(data, own, own_positives, squares, start)
         for _ in range(_MAX_STEPS):
             f, by_share, by_height, share2, both, height2 = found
             is_flat = abs(by_share) <= enough * math.sqrt(answer_squares)
@@ -140,9 +148,7 @@ def _point_search(loss: Any) -> Any:
             most = f + _ROUNDING * abs(f)
             for _ in range(_MAX_HALVINGS):
                 trial = share + length * share_step, height + length * height_step
-                found = measure(
-                    own, answer, weight, positives, own_positives, costs, squares, trial
-                )
+                found = measure(data, own, own_positives, squares, trial)
                 if found[0] <= most:
                     break
                 length *= 0.5
@@ -160,17 +166,15 @@ def _feature_step(loss: Any) -> Any:
     slope, curvature, kink = loss.slope, loss.curvature, -float(loss.active_below)
 
     @inlined
-    def find_step(
-        j, w, by_feature, own, answer, weight, positives, own_positives, costs, point, enough
-    ):
-        """Return the Newton step of a feature's weight, 0 where its derivative is small enough."""
-        indptr, rows, data = by_feature
-        plus, minus = costs
+    def find_step(j, w, by_feature, data, own, own_positives, point, enough):
+        """Return the Newton step of a feature's weight, 0 if its derivative is small enough."""
+        indptr, rows, values = by_feature
+        weight, positives, (plus, minus), answer = data
         share, height = point
         bias = kink + height
         gradient, second = w, 1.0
         for s in range(np.uint64(indptr[j]), np.uint64(indptr[j + _ONE])):
-            i, x = np.uint32(rows[s]), np.float64(data[s])
+            i, x = np.uint32(rows[s]), np.float64(values[s])
             score = bias + share * answer[i] + own[i]
             if score > kink:
                 cost = minus * np.float64(weight[i])
@@ -189,59 +193,34 @@ def _feature_step(loss: Any) -> Any:
 
 @functools.cache
 def balance_kernel(loss: Any) -> Any:
-    """Return ``balance``, compiled for `loss` on its first call.
-
-    Parameters
-    ----------
-    loss : CompiledLoss
-        With a kink; see ``sklearn_xc.one_vs_all.losses.margin``.
-    """
+    """Return ``balance`` for a ``CompiledLoss`` with a kink."""
     find_point, find_step = _point_search(loss), _feature_step(loss)
     kink = -float(loss.active_below)
 
     @kernel
-    def balance(
-        by_feature,
-        weight,
-        positives,
-        costs,
-        ridge,
-        free,
-        own,
-        negatives_weights,
-        answer,
-        share,
-        height,
-        tolerance,
-        scores,
-        of_positives,
-    ):
+    def balance(by_feature, data, free, own, weights, start, tolerance, scores, of_positives):
         """Find the share of the negatives' response to add, and the height above the kink.
 
         Parameters
         ----------
         by_feature : tuple of ndarray
             ``(indptr, rows, values)``: X by feature.
-        weight : ndarray of shape (n,)
-            Of the rows.
-        positives : ndarray of int32
-            Rows of the label, in rising order.
-        costs : tuple of float
-            Weight of the loss of a positive, and of a negative.
-        ridge : float
-            1 or 0: whether the intercept is regularised.
+        data : tuple
+            ``(weight, positives, (plus, minus), answer)``: weights of the rows, rows of the label
+            (rising), weights of the losses of a positive and of a negative, and scores of all rows
+            by the response.
         free : ndarray of int32
             Features whose weights may change.
         own : ndarray of float64 of shape (d,)
-            The label's weights without the negatives, intercept left out. Changed in place.
-        negatives_weights, answer : ndarray of float64 of shape (d,) and (n,)
-            The negatives' answer to an intercept of 1 above the kink, and the scores of all rows.
-        share, height : float
-            Where to begin, in the units of the answer.
+            The label's weights without the response and the intercept. Changed in place.
+        weights : ndarray of float64 of shape (d,)
+            The response: weights for an intercept of 1 above the kink.
+        start : tuple of float
+            Share and height to start from.
         tolerance : float
             Gradient tolerance.
         scores, of_positives : ndarray of float64
-            Of ``score_alone`` at `own`, and kept so.
+            Results of ``score_alone`` for `own`; updated with it.
 
         Returns
         -------
@@ -252,50 +231,127 @@ def balance_kernel(loss: Any) -> Any:
         own_squares, with_answer, answer_squares = 0.0, 0.0, 0.0
         for k in range(own.shape[0]):
             own_squares += own[k] * own[k]
-            with_answer += own[k] * negatives_weights[k]
-            answer_squares += negatives_weights[k] * negatives_weights[k]
-        point = share, height
-        enough = _SHARE * tolerance
+            with_answer += own[k] * weights[k]
+            answer_squares += weights[k] * weights[k]
+        point = start
         rounds = _ROUNDS if free.shape[0] > 0 else 0
         for turn in range(rounds + 2):
             is_held = turn == rounds + 1
             if is_held:  # from now on the intercept is a number that X's dtype holds
                 dtype = by_feature[2].dtype.type
                 point = point[0], np.float64(dtype(kink + point[1])) - kink
-            point = find_point(
-                scores,
-                answer,
-                weight,
-                positives,
-                of_positives,
-                costs,
-                (own_squares, with_answer, answer_squares, ridge),
-                point,
-                enough,
-                is_held,
-            )
+            squares = own_squares, with_answer, answer_squares
+            enough = _SHARE * tolerance
+            point = find_point(data, scores, of_positives, squares, point, enough, is_held)
             if turn >= rounds:
                 continue
             for t in range(free.shape[0]):
                 j = np.uint32(free[t])
-                step = find_step(
-                    j,
-                    own[j] + point[0] * negatives_weights[j],
-                    by_feature,
-                    scores,
-                    answer,
-                    weight,
-                    positives,
-                    of_positives,
-                    costs,
-                    point,
-                    _SHARE_OF_FEATURES * tolerance,
-                )
+                w, enough = own[j] + point[0] * weights[j], _SHARE_OF_FEATURES * tolerance
+                step = find_step(j, w, by_feature, data, scores, of_positives, point, enough)
                 if step != 0.0:
                     own_squares += step * (2.0 * own[j] + step)
-                    with_answer += step * negatives_weights[j]
+                    with_answer += step * weights[j]
                     own[j] += step
-                    add_to_scores(j, step, by_feature, scores, positives, of_positives)
+                    add_to_scores(j, step, by_feature, scores, data[1], of_positives)
         return point
 
     return balance
+
+
+@functools.cache
+def full_gradient_kernels(loss: Any) -> Any:
+    """Return ``evaluate`` and ``sum_losses`` for a ``CompiledLoss`` with a kink."""
+    value, slope, kink = loss.value, loss.slope, -float(loss.active_below)
+
+    @inlined
+    def add_row(i, sign, cost, X, point, gradient):
+        """Add the derivative of a row's loss to the gradient; return the loss."""
+        indptr, indices, data = X
+        start, stop = np.uint64(indptr[i]), np.uint64(indptr[np.uint64(i) + _ONE])
+        d = point.shape[0] - 1
+        score = np.float64(point[d])
+        for t in range(start, stop):
+            score += np.float64(data[t]) * np.float64(point[np.uint32(indices[t])])
+        margin = sign * score
+        if margin >= -kink:
+            return 0.0
+        force = sign * cost * slope(margin)
+        gradient[d] += force
+        for t in range(start, stop):
+            gradient[np.uint32(indices[t])] += force * np.float64(data[t])
+        return cost * value(margin)
+
+    @kernel
+    def evaluate(X, weight, positives, costs, point, known, gradient):
+        """Return the objective at a point, and the norm of its gradient.
+
+        Parameters
+        ----------
+        X, weight
+            All rows and their weights.
+        positives : ndarray of int32
+            Rows of the label.
+        costs : tuple of float
+            Weight of the loss of a positive, and of a negative.
+        point : ndarray of shape (d + 1,)
+            Intercept last.
+        known : tuple
+            ``(alone, answer, share, slack)``: without its intercept the point scores row i at
+            ``alone[i] + share * answer[i]``, float64, to within `slack`. Positives have -inf.
+        gradient : ndarray of float64 of shape (d + 1,)
+            Overwritten, intercept last.
+
+        Returns
+        -------
+        objective, gradient_norm : float
+        """
+        plus, minus = costs
+        alone, answer, share, slack = known
+        d = point.shape[0] - 1
+        bias = np.float64(point[d])
+        norm2 = 0.0
+        for j in range(d):
+            w = np.float64(point[j])
+            gradient[j] = w
+            norm2 += w * w
+        gradient[d] = bias
+        f = 0.5 * (norm2 + bias * bias)
+        least = kink - bias - slack
+        for i in range(alone.shape[0]):
+            if not alone[i] + share * answer[i] <= least:
+                f += add_row(i, -1.0, minus * np.float64(weight[i]), X, point, gradient)
+        for r in range(positives.shape[0]):
+            row = np.uint32(positives[r])
+            f += add_row(row, 1.0, plus * np.float64(weight[row]), X, point, gradient)
+        norm2 = 0.0
+        for j in range(d + 1):
+            norm2 += gradient[j] * gradient[j]
+        return f, math.sqrt(norm2)
+
+    @kernel
+    def sum_losses(weight, positives, costs, bias, alone, of_positives):
+        """Return the loss of all rows at a point, from their scores.
+
+        Parameters
+        ----------
+        weight, positives, costs
+            As ``evaluate`` takes them.
+        bias : float
+            The intercept.
+        alone, of_positives : ndarray of float64
+            Scores without it, as ``score_alone`` writes them.
+        """
+        plus, minus = costs
+        f = 0.0
+        for i in range(alone.shape[0]):
+            score = bias + alone[i]
+            if score > kink:
+                f += minus * np.float64(weight[i]) * value(-score)
+        for r in range(positives.shape[0]):
+            margin = bias + of_positives[r]
+            if margin < -kink:
+                f += plus * np.float64(weight[np.uint32(positives[r])]) * value(margin)
+        return f
+
+    return SimpleNamespace(evaluate=evaluate, sum_losses=sum_losses)

@@ -1,8 +1,11 @@
-"""The rows that a label has to do with, copied out of X; all others have no loss at its solution.
+"""Working sets: copies of the rows that may have a loss at a label's solution.
 
-Kernels that make working sets (``solvers.working_sets`` has the method): a copy of the rows of each
-lane in features of its own, its point in these, and which rows and weights are kept.
-``row_search`` finds the rows.
+``solver.working_sets`` has the method, ``row_search`` finds the rows. The kernels here copy the
+rows of each lane over features numbered from 0, convert points to these features and back, and
+choose the rows and weights to keep.
+
+Lists are a tuple ``(indptr, rows)`` or ``(indptr, features)``. Sparse points are a tuple ``(indptr,
+features, weights)``, where the weights of point c, intercept last, begin at ``indptr[c] + c``.
 """
 
 import math
@@ -14,13 +17,13 @@ from sklearn_xc._input.kernels.csr_rows import ROWS_AHEAD, prefetch_row
 from sklearn_xc.one_vs_all.kernels.screen import larger_when_pruned
 
 _ONE = np.uint64(1)
-#: Longer rows count as this long where rows are ordered by length.
+#: Longer rows count as this long when rows are sorted by length.
 _LENGTHS = 256
 
 
 @inlined
 def with_room(array, n):
-    """Return an array of at least n places that begins with the same values."""
+    """Return an array with room for n values that begins with the same values."""
     if n <= array.shape[0]:
         return array
     grown = np.empty(max(n, 2 * array.shape[0]), array.dtype)
@@ -31,9 +34,9 @@ def with_room(array, n):
 
 @inlined
 def add_positives(X, weight, positives, work, touched):
-    """Add up weighted rows in `work`, all 0; return their weight, and how many features it lists.
+    """Add up weighted rows in `work`, which is 0; return their weight and number of features.
 
-    `touched` lists the features of the sum.
+    The features are listed in `touched`.
     """
     indptr, indices, data = X
     total = 0.0
@@ -53,27 +56,27 @@ def add_positives(X, weight, positives, work, touched):
 
 
 @kernel
-def describe_positives(X, weight, y_indptr, y_rows, labels, mean, work, touched, out):
-    """Write the weight of each label's positives, and the products of their sum.
+def describe_positives(X, weight, Y, labels, mean, work, touched, out):
+    """Write the weight of each label's positives, and inner products of their sum.
 
     Parameters
     ----------
     X : tuple of ndarray
         CSR rows.
     weight : ndarray of shape (n,)
-        Of the rows.
-    y_indptr, y_rows : ndarray of int64 and int32
-        Positive rows of each label.
+        Row weights.
+    Y : tuple of ndarray of int64 and int32
+        ``(indptr, rows)``: positive rows of each label.
     labels : ndarray of int64 of shape (m,)
-        Which labels.
     mean : ndarray of float64 of shape (d + 1,)
         Mean of the rows.
     work, touched : ndarray of float64 and int32 of shape (d,)
-        `work` all 0, and left so.
+        Work space; `work` is 0 between calls.
     out : ndarray of float64 of shape (3, m)
-        Overwritten: weight, and the products of the sum with itself and with `mean`, without the
-        constant feature.
+        Overwritten: weight, and the inner products of the sum with itself and with `mean`, without
+        the constant feature.
     """
+    y_indptr, y_rows = Y
     for m in range(labels.shape[0]):
         positives = y_rows[y_indptr[labels[m]] : y_indptr[labels[m] + 1]]
         total, n_touched = add_positives(X, weight, positives, work, touched)
@@ -90,9 +93,10 @@ def describe_positives(X, weight, y_indptr, y_rows, labels, mean, work, touched,
 
 
 @kernel
-def count_entries(X, row_indptr, rows, out):
-    """Write how many non-zeros the rows of each lane have."""
+def count_entries(X, lists, out):
+    """Write the number of non-zeros in the rows of each lane."""
     indptr = X[0]
+    row_indptr, rows = lists
     for c in range(out.shape[0]):
         total = np.int64(0)
         for r in range(row_indptr[c], row_indptr[c + 1]):
@@ -103,20 +107,21 @@ def count_entries(X, row_indptr, rows, out):
 
 
 @kernel
-def order_by_length(X, n_positives, row_indptr, rows):
-    """Order the rows of each lane by length, in place, but for its positives and -1, which lead.
+def order_by_length(X, n_positives, lists):
+    """Sort the rows of each lane by length, in place, after its positives and -1, which lead.
 
-    Loops over rows of like lengths end where the processor expects them to.
+    Branches of loops over rows of similar lengths are predicted well.
 
     Parameters
     ----------
     X : tuple of ndarray
         CSR rows.
     n_positives : ndarray of int64 of shape (m,)
-    row_indptr, rows : ndarray of int64 and int32
-        The rows of each lane, one behind the other.
+    lists : tuple of ndarray of int64 and int32
+        ``(indptr, rows)`` of each lane.
     """
     indptr = X[0]
+    row_indptr, rows = lists
     before = np.empty(0, np.int32)
     starts = np.empty(_LENGTHS + 1, np.int64)
     for c in range(n_positives.shape[0]):
@@ -138,39 +143,28 @@ def order_by_length(X, n_positives, row_indptr, rows):
 
 @kernel
 def copy_rows_of_lanes(
-    X,
-    weight,
-    negatives_weight,
-    row_indptr,
-    rows,
-    position,
-    indptr_out,
-    indices_out,
-    data_out,
-    weight_out,
-    first_entry,
-    feature_indptr,
-    features,
+    X, weight, negatives_weight, lists, position, sets, feature_indptr, features
 ):
-    """Copy the rows of each lane, with its features numbered in the order met.
+    """Copy the rows of each lane, with its features numbered in the order of appearance.
 
     Parameters
     ----------
     X, weight
         CSR rows and their weights.
     negatives_weight : float
-        Weight of a row without features, which the number -1 stands for.
-    row_indptr, rows : ndarray of int64 and int32
-        The rows of each lane, one behind the other.
+        Weight of the row without features, which has the number -1.
+    lists : tuple of ndarray of int64 and int32
+        ``(indptr, rows)`` of each lane.
     position : ndarray of int32 of shape (d,)
-        All -1, and left so.
-    indptr_out, indices_out, data_out, weight_out, first_entry : ndarray
-        Overwritten: as in ``WorkingSets``.
+        Work space, -1 between calls.
+    sets : tuple of ndarray
+        ``(indptr, indices, data, weight, first_entry)``, overwritten: as in ``WorkingSets``.
     feature_indptr, features : ndarray of int64 and int32
-        Overwritten: X's number of each lane's features, one behind the other; room for one each
-        non-zero.
+        Overwritten: X's numbers of each lane's features; room for one per non-zero.
     """
     indptr, indices, data = X
+    row_indptr, rows = lists
+    indptr_out, indices_out, data_out, weight_out, first_entry = sets
     end = np.uint64(0)
     n_features = np.uint64(0)
     feature_indptr[0] = 0
@@ -208,25 +202,23 @@ def copy_rows_of_lanes(
 
 
 @kernel
-def mix_points(
-    sets, feature_indptr, features, of_positives, of_shared, shared, dense, points, norm2
-):
-    """Write start vectors: a multiple of the sum of the positives, and one of a shared vector.
+def mix_points(sets, lists, mixtures, dense, points, norm2):
+    """Write start vectors: a multiple of the sum of the positives plus one of a shared vector.
 
     Parameters
     ----------
     sets : WorkingSets
-    feature_indptr, features : ndarray of int64 and int32
-        X's number of each lane's features.
-    of_positives, of_shared : ndarray of float64 of shape (n_lanes,)
-        The multiples.
-    shared : ndarray of float64 of shape (d + 1,)
-        Intercept last.
+    lists : tuple of ndarray of int64 and int32
+        ``(indptr, features)``: X's numbers of each lane's features.
+    mixtures : tuple of ndarray of float64 of shape (n_lanes,), (n_lanes,) and (d + 1,)
+        ``(of_positives, of_shared, shared)``: both multiples, and the vector, intercept last.
     dense : ndarray of float64 of shape (d + 1,)
-        Work space of 0, left so.
+        Work space, 0 between calls.
     points, norm2 : ndarray of float and float64
         Overwritten as by ``move_points``.
     """
+    feature_indptr, features = lists
+    of_positives, of_shared, shared = mixtures
     for c in range(norm2.shape[0]):
         width = feature_indptr[c + 1] - feature_indptr[c] + 1
         first = 2 * (feature_indptr[c] + c)
@@ -252,9 +244,9 @@ def mix_points(
 
 @kernel
 def keep_near_rows(sets, lanes, prune, kinks, kept):
-    """Write which rows of each lane have a score above a number, or come first, as positives do.
+    """Mark the rows of each lane that are positives or have a score above a number.
 
-    The score is the larger one of before smaller weights become 0 and after.
+    The larger score of before and after pruning counts.
     """
     for c in range(kinks.shape[0]):
         row, entry = sets.first_row[c], sets.first_entry[c]
@@ -271,30 +263,28 @@ def keep_near_rows(sets, lanes, prune, kinks, kept):
 
 
 @kernel
-def move_points(
-    old_indptr, old_features, old_points, feature_indptr, features, dense, points, norm2
-):
-    """Write points as trial points in the features of other working sets.
+def move_points(old_points, lists, dense, points, norm2):
+    """Write points as trial points over the features of other working sets.
 
     Parameters
     ----------
-    old_indptr, old_features : ndarray of int64 and int32
-        Features of each lane's old point, one behind the other.
-    old_points : ndarray of float
-        The point of lane c from ``old_indptr[c] + c`` on, intercept last.
-    feature_indptr, features : ndarray of int64 and int32
-        Features of each lane's new one.
+    old_points : tuple of ndarray
+        Sparse points, one for each lane.
+    lists : tuple of ndarray of int64 and int32
+        ``(indptr, features)``: X's numbers of each lane's new features.
     dense : ndarray of float of shape (d,)
-        Work space of 0, left so.
+        Work space, 0 between calls.
     points : ndarray of float
-        Overwritten: that of lane c from ``2 * (feature_indptr[c] + c)`` on.
+        Overwritten: the trial point of lane c begins at ``2 * (indptr[c] + c)``.
     norm2 : ndarray of float64 of shape (n_lanes,)
-        Overwritten by the squared norms, without intercepts.
+        Overwritten with the squared norms, without intercepts.
     """
+    old_indptr, old_features, old_weights = old_points
+    feature_indptr, features = lists
     for c in range(norm2.shape[0]):
         shift = c
         for t in range(old_indptr[c], old_indptr[c + 1]):
-            dense[np.uint32(old_features[t])] = old_points[t + shift]
+            dense[np.uint32(old_features[t])] = old_weights[t + shift]
         at = 2 * (feature_indptr[c] + c)
         total = 0.0
         for s in range(feature_indptr[c], feature_indptr[c + 1]):
@@ -302,7 +292,7 @@ def move_points(
             points[at] = w
             total += np.float64(w) * np.float64(w)
             at += 1
-        points[at] = old_points[old_indptr[c + 1] + c]
+        points[at] = old_weights[old_indptr[c + 1] + c]
         norm2[c] = total
         for t in range(old_indptr[c], old_indptr[c + 1]):
             dense[np.uint32(old_features[t])] = 0
@@ -310,7 +300,7 @@ def move_points(
 
 @kernel
 def take_lists(indptr, which, shift, values, out_indptr, out):
-    """Copy some of several lists that lie one behind the other, each `shift` longer than said."""
+    """Copy some of several lists, each `shift` longer than `indptr` says."""
     for c in range(which.shape[0]):
         start = indptr[which[c]] + shift * which[c]
         at = out_indptr[c] + shift * c
@@ -319,42 +309,44 @@ def take_lists(indptr, which, shift, values, out_indptr, out):
 
 
 @kernel
-def prune_points(
-    lanes, prune, feature_indptr, features, seen_indptr, seen_features, seen, dense, stand, rises
-):
-    """Write where lanes stand, and how far from where they were seen last.
+def prune_points(lanes, prune, lists, verified, dense, weights, rises):
+    """Write the current points and their pruned versions, and how far scores may have risen.
 
     Parameters
     ----------
     lanes : Lanes
-        Their trial points become the pruned ones.
+        The trial points become the pruned ones.
     prune : float
         Smaller weights become 0.
-    feature_indptr, features : ndarray of int64 and int32
-        X's number of each lane's features.
-    seen_indptr, seen_features, seen : ndarray of int64, int32 and float
-        Where they stood another time, with the features of that time, as `stand`.
+    lists : tuple of ndarray of int64 and int32
+        ``(indptr, features)``: X's numbers of each lane's features.
+    verified : tuple of ndarray
+        Sparse points of the last verification.
     dense : ndarray of float of shape (d,)
-        Work space of 0, left so.
-    stand : ndarray of float
-        Overwritten: the point of lane c from ``feature_indptr[c] + c`` on, intercept last.
+        Work space, 0 between calls.
+    weights : ndarray of float
+        Overwritten: the current point of lane c from ``indptr[c] + c`` on, intercept last.
     rises : ndarray of float64 of shape (n_lanes,)
-        Overwritten: the most by which the score of a row of norm 1, intercept left out, is higher
-        than where it was seen, of both before pruning and after the larger one.
+        Overwritten: bound on how far the score of a row of norm 1, intercept left out, has risen
+        since the verification; the larger of before and after pruning.
     """
+    feature_indptr, features = lists
+    verified_indptr, verified_features, verified_weights = verified
     for c in range(rises.shape[0]):
         width = lanes.width[c]
         at = lanes.first[c] + lanes.current[c] * width
         trial = lanes.first[c] + (1 - lanes.current[c]) * width
         base = feature_indptr[c] + c
-        for t in range(seen_indptr[c], seen_indptr[c + 1]):
-            dense[np.uint32(seen_features[t])] = larger_when_pruned(seen[t + c], prune)
+        for t in range(verified_indptr[c], verified_indptr[c + 1]):
+            dense[np.uint32(verified_features[t])] = larger_when_pruned(
+                verified_weights[t + c], prune
+            )
         squares = 0.0
         norm2 = 0.0
         for j in range(width - 1):
             w = lanes.points[at + j]
             v = w if abs(w) >= prune else w - w
-            stand[base + j] = w
+            weights[base + j] = w
             lanes.points[trial + j] = v
             norm2 += np.float64(v) * np.float64(v)
             i = np.uint32(features[feature_indptr[c] + j])
@@ -362,24 +354,25 @@ def prune_points(
             dense[i] = 0
         b = lanes.points[at + width - 1]
         lanes.points[trial + width - 1] = b
-        stand[base + width - 1] = b
+        weights[base + width - 1] = b
         lanes.trial_norm2[c] = norm2
-        # Features that the set has no more: their weights are 0 now.
-        for t in range(seen_indptr[c], seen_indptr[c + 1]):
-            i = np.uint32(seen_features[t])
+        # Features that are no longer in the set have weight 0.
+        for t in range(verified_indptr[c], verified_indptr[c + 1]):
+            i = np.uint32(verified_features[t])
             squares += max(-np.float64(dense[i]), 0.0) ** 2
             dense[i] = 0
         rises[c] = math.sqrt(squares)
 
 
 @kernel
-def list_pruned(point_indptr, features, points, prune, out_indptr, out_features, out_values):
-    """Write the weights of sparse points that are not zero."""
+def list_pruned(points, prune, out_indptr, out_features, out_values):
+    """Write the non-zero weights of sparse points after pruning."""
+    point_indptr, features, weights = points
     at = np.int64(0)
     out_indptr[0] = 0
     for c in range(out_indptr.shape[0] - 1):
         for t in range(point_indptr[c], point_indptr[c + 1]):
-            v = points[t + c]
+            v = weights[t + c]
             if v != 0 and abs(v) >= prune:
                 out_features[at] = features[t]
                 out_values[at] = v

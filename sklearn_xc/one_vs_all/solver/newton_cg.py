@@ -1,12 +1,24 @@
-"""Newton with conjugate gradients for a block of labels in lock step.
+"""Newton-CG with line search for a block of labels, in lockstep.
 
 Each label's problem is solved on its own: its arithmetic does not depend on the labels beside it.
-They share the one step that reads all of X: finding the rows that may have a loss at their trial
-points, which costs little more for 64 points than for one. A label that has converged leaves its
-lane to the next one in the queue.
+They share the one step that reads all of X, the screen, which costs little more for 64 labels than
+for one. A label that has converged leaves its lane to the next one in the queue.
 
-Method: section 2 of Schultheis and Babbar (2022), after Galli and Lin (2021): backtracking line
-search with sufficient decrease, stopping rule ``|g| <= eps |g(0)|``.
+The steps of section 2 of Schultheis and Babbar (2022), after Galli and Lin (2021), and their
+places:
+
+==============================================  =================================================
+start vector, such as mean-separating           ``_Block._begin``, ``starts.msi``
+rows with a loss at the trial points            ``screening``, ``kernels.screen``
+objective, line search, sufficient decrease     ``kernels.line_search``: ``take_step``
+gradient, certificate, Hessian products, CG     ``kernels.newton_direction``: ``find_direction``
+stopping rule ``|g| <= eps |g(0)|``             ``_Block._finish_step``
+pruning, and its effect on the objective        ``_Block._prune``
+==============================================  =================================================
+
+``kernels.block_newton.advance`` runs the compiled steps for all lanes. ``working_sets`` solves
+labels of large problems beforehand, ``shared_negatives`` those among them that end at the kink, and
+``smooth_newton`` takes the place of ``advance`` for losses that are never zero.
 """
 
 import math
@@ -14,7 +26,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,24 +36,22 @@ from sklearn_xc._parallel.interrupt import StopFlag
 from sklearn_xc._parallel.memory import format_bytes
 from sklearn_xc.one_vs_all.kernels.block_newton import (
     MAX_FLAT,
-    block_newton_kernels,
-    list_weights,
-    measure_start,
-    prune_point,
-)
-from sklearn_xc.one_vs_all.kernels.lanes import (
-    NEWTON,
-    PRUNED,
     Lanes,
     Rows,
     Scratch,
     WorkingSets,
+    block_newton_kernels,
+    list_weights,
+    make_lanes,
+    measure_start,
+    prune_point,
 )
-from sklearn_xc.one_vs_all.solver.problem import (
+from sklearn_xc.one_vs_all.kernels.line_search import NEWTON, PRUNED
+from sklearn_xc.one_vs_all.problem import (
+    FEWEST_ROWS,
     InstanceSums,
     OneVsAllProblem,
-    PositiveSums,
-    is_side_by_side,
+    sample_of,
     sum_rows,
 )
 from sklearn_xc.one_vs_all.solver.screening import CsrScreen, make_screen
@@ -55,7 +65,6 @@ from sklearn_xc.one_vs_all.solver.working_sets import (
     Batch,
     WorkingSetSolver,
     labels_that_pay,
-    sample_of,
     weights_of,
     working_set_bytes,
 )
@@ -64,17 +73,15 @@ CG_TOLERANCE = 0.5
 CG_MAX_ITER = 100
 PRECONDITIONER_WEIGHT = 0.01
 _CG = CG_TOLERANCE, PRECONDITIONER_WEIGHT, CG_MAX_ITER
-#: A gradient at zero counts as zero where it is at most so many times the rounding of its sum.
+#: A gradient at zero counts as zero up to this many times the rounding of its sum.
 _ROUNDINGS = 8.0
 
-#: A compact copy of active rows is made up to so many times d non-zeros: beyond, most features are
-#: in it, and the rows are used where they stand.
+#: Active rows are copied compactly if they have at most this many times d non-zeros.
 _COPY_FEATURES = 8
-#: A call of ``advance`` takes lanes with at most so many candidates, so that Ctrl-C is heard.
+#: Candidates of the lanes in a call of ``advance``: Ctrl-C waits for its end.
 _ROWS_PER_CALL = 2**20
 
-#: Of the sample of rows that tells where a step leads: share of all, and how many at least and at
-#: most. Where rows are few, to look at many of them costs as much as what it saves.
+#: Sample of rows for ``limit_step``: share of all rows, least and largest number.
 SAMPLE_SHARE, SAMPLE_ROWS = 0.01, (128, 512)
 
 CONVERGED, OUT_OF_ITERATIONS, STALLED = range(3)
@@ -83,12 +90,12 @@ STATUS_NAMES = ("converged", "max_iter", "stalled")
 
 @dataclass
 class BlockSolution:
-    """The weights of a block of labels, and what is known about them.
+    """Weights of a block of labels, with their certificates.
 
     Attributes
     ----------
     labels : ndarray of int64 of shape (m,)
-        The labels, in the order of the rows below.
+        Labels of the rows below.
     indptr, indices, values : ndarray
         Weights after pruning in CSR form, (m, d).
     intercepts : ndarray of shape (m,)
@@ -98,7 +105,7 @@ class BlockSolution:
     objective, gradient_norm, gradient_tolerance, pruned_objective : ndarray of float64 (m,)
         Evaluated in float64 at the weights before pruning (but the last).
     seconds : ndarray of float64 of shape (m,)
-        The block's wall time, shared out by Newton steps and Hessian products.
+        The block's wall time, divided in proportion to Newton steps and Hessian products.
     """
 
     labels: np.ndarray
@@ -116,35 +123,15 @@ class BlockSolution:
     seconds: np.ndarray
 
 
-class Starter(Protocol):
-    """The part of an initialiser that is used here."""
-
-    def start(
-        self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
-    ) -> np.ndarray:
-        """Return the start vector of a label, float64 of shape (d + 1,)."""
-
-    def mixtures(
-        self, prepared: Any, problem: OneVsAllProblem, positives: PositiveSums
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Return starts as multiples of the sums of positives and of one vector, if they are."""
-
-    def sparse_starts(self, prepared: Any, problem: OneVsAllProblem, labels: np.ndarray) -> Any:
-        """Return starts as sparse vectors, if they are, (m, d + 1), or None."""
-
-    def parents(self, problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray | None:
-        """Return the positions of the labels that each starts from, -1 for none."""
-
-
 class NewtonStep(NamedTuple):
-    """One step of one label, for those who watch.
+    """One step of one label, for observers.
 
     Attributes
     ----------
     label, n_iter : int
         Label, and Newton steps so far; 0 is the start vector.
     step_length : float
-        What was taken of the Newton step.
+        Step length of the line search.
     active_share : float
         Share of the instances with a loss after the step.
     objective, gradient_norm : float
@@ -161,7 +148,7 @@ class NewtonStep(NamedTuple):
 
 @dataclass
 class _Label:
-    """One label on its way through the block; -1 steps before its start is evaluated."""
+    """State of a label in a lane; -1 steps before its start is evaluated."""
 
     row: int
     tolerance: float
@@ -174,7 +161,7 @@ class _Label:
 def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int, side_by_side: bool = False) -> int:
     """Return about how many bytes a block's workspace takes besides X and the weights found.
 
-    `side_by_side` is what ``is_side_by_side`` says of the problem.
+    `side_by_side` is ``is_side_by_side`` of the problem.
     """
     if side_by_side:
         points = 2 * n_lanes * (d + 1) * itemsize
@@ -184,7 +171,7 @@ def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int, side_by_side: b
     lists = 2 * n * n_lanes * 4
     vectors = n * (4 * 3 + 8 * 5) + (d + 2) * (4 * 2 + 8 * 3 + 6 * itemsize)
     copy = _COPY_FEATURES * d * (4 + itemsize)
-    sets = working_set_bytes(n, d, n_lanes, itemsize)
+    sets = 0 if n < FEWEST_ROWS else working_set_bytes(n, d, n_lanes, itemsize)
     return points + lists + vectors + copy + sets
 
 
@@ -194,13 +181,13 @@ def largest_array(n: int, d: int, n_lanes: int, itemsize: int) -> str:
     lists = 4 * n_lanes * n
     if points > lists:
         return f"the points of a block, 2 x {n_lanes} labels x {d + 1} ({format_bytes(points)})"
-    return f"the instances to look at, {n_lanes} labels x up to {n} ({format_bytes(lists)})"
+    return f"the candidate instances, {n_lanes} labels x up to {n} ({format_bytes(lists)})"
 
 
 def solve_block(
     problem: OneVsAllProblem,
     sums: InstanceSums,
-    initialiser: Starter,
+    initialiser: Any,
     prepared: Any,
     labels: np.ndarray,
     n_lanes: int,
@@ -216,22 +203,22 @@ def solve_block(
         The problems of all labels.
     sums : InstanceSums
         Sums over its instances.
-    initialiser : Starter
-        One of ``sklearn_xc.one_vs_all.starts``.
+    initialiser : Initialiser
+        See ``sklearn_xc.one_vs_all.starts``.
     prepared : object
-        What ``initialiser.prepare`` returned.
+        Result of ``initialiser.prepare``.
     labels : ndarray of int64
         The labels to solve.
     n_lanes : int
-        How many are worked on at a time, at most 64.
+        Labels solved side by side, at most 64.
     stop : StopFlag, optional
-        Once set, the block is left with KeyboardInterrupt.
+        Once set, KeyboardInterrupt is raised.
     observe : callable, optional
         Called with a ``NewtonStep`` after every step of every label, starts included.
     ends : ndarray of shape (len(labels), d + 1), optional
         Filled with the weights and intercepts before pruning, of the dtype of X. Pruning is then
-        not measured: ``pruned_objective`` is NaN. A row is written once its
-        label is solved, so that the array may hold the starts.
+        not measured: ``pruned_objective`` is NaN. A row is written once its label is solved, so the
+        array may hold the starts.
 
     Returns
     -------
@@ -244,7 +231,7 @@ def solve_block(
 
 
 class _Block:
-    """A block on its way: `solve` is the loop, its steps follow in the order of their calls."""
+    """A block of labels: ``solve`` is the loop, its steps follow in the order of their calls."""
 
     def __init__(self, problem, sums, initialiser, prepared, labels, n_lanes, stop, observe, ends):
         self.problem, self.sums = problem, sums
@@ -254,8 +241,9 @@ class _Block:
         self.n_lanes = n_lanes
         n_lanes = min(n_lanes, max(1, len(self.labels)))
         self.advance = block_newton_kernels(problem.loss, problem.rows_of).advance
-        is_smooth = is_side_by_side(problem)
-        self.smooth = SmoothNewton(problem, _CG, self._check_stop) if is_smooth else None
+        self.smooth = None
+        if problem.is_side_by_side:
+            self.smooth = SmoothNewton(problem, _CG, self._check_stop)
         self.screen = make_screen(problem, n_lanes)
         self.data = Rows(
             problem.instances.arrays,
@@ -265,11 +253,10 @@ class _Block:
             problem.y_indptr,
             problem.y_rows,
             problem.intercept,
-            problem.ridge,
             problem.relative_gap,
         )
-        self.state = _make_lanes(problem, n_lanes)
-        self.scratch = _make_scratch(problem, is_smooth)
+        self.state = _lanes(problem, n_lanes)
+        self.scratch = _make_scratch(problem, self.smooth is not None)
         self.no_sets = _no_working_sets(problem, n_lanes)
         self.occupants: list[_Label | None] = [None] * n_lanes
         self.parents = initialiser.parents(problem, self.labels)
@@ -285,7 +272,8 @@ class _Block:
 
     def solve(self) -> BlockSolution:
         began = perf_counter()
-        self._solve_on_working_sets()
+        if self.problem.n_samples >= FEWEST_ROWS and self.parents is None and self.observe is None:
+            self._solve_on_working_sets()
         while True:
             self._fill_lanes()
             occupied = np.array([k for k, label in enumerate(self.occupants) if label is not None])
@@ -296,9 +284,7 @@ class _Block:
                 self._finish_step(k)
 
     def _solve_on_working_sets(self) -> None:
-        """Solve those waiting labels for which it pays; note where the others may start."""
-        if self.parents is not None or self.observe is not None:
-            return
+        """Solve the waiting labels for which working sets pay; keep starts of some others."""
         rows = np.array(self.waiting, np.int64)
         rows = rows[labels_that_pay(self.problem, self.screen, self.labels[rows])]
         if not len(rows):
@@ -317,32 +303,36 @@ class _Block:
             self.n_lanes,
             self._check_stop,
         )
-        found = solver.solve(
-            self.labels[rows], self.initialiser, self.prepared, self.sums, self.rounding
-        )
         solved: set[int] = set()
-        for batch, is_solved in found:
-            places = rows[batch.place]
-            if is_solved:
-                self._keep(batch, places)
-                solved.update(places.tolist())
-            else:
-                solved.update(self._add_shared_negatives(at_kink, batch, places))
+        for initialiser, chosen in self.initialiser.groups(self.labels[rows]):
+            some = rows[chosen]
+            if not len(some):
+                continue
+            found = solver.solve(
+                self.labels[some], initialiser, self.prepared, self.sums, self.rounding
+            )
+            for batch, is_solved in found:
+                places = some[batch.place]
+                if is_solved:
+                    self._keep(batch, places)
+                    solved.update(places.tolist())
+                else:
+                    solved.update(self._add_shared_negatives(at_kink, batch, places))
         self.waiting = deque(row for row in self.waiting if row not in solved)
 
     def _add_shared_negatives(
         self, solver: KinkSolver, batch: Batch, places: np.ndarray
     ) -> list[int]:
-        """Add the shared negatives to labels at the kink; return the places of those solved.
+        """Add the shared negatives to labels at the kink; return the positions of those solved.
 
-        The others may start from there.
+        The others start at the result.
         """
         above = batch.intercept + self.problem.loss.active_below
         solved, is_at_kink = [], batch.is_tight & (above > 0) & np.isfinite(batch.objective)
         for c in np.flatnonzero(is_at_kink).tolist():
             label, place, tolerance = int(batch.label[c]), int(places[c]), batch.tolerance[c]
             first, last = batch.indptr[c], batch.indptr[c + 1]
-            features, weights = batch.features[first:last], batch.stand[first + c : last + c]
+            features, weights = batch.features[first:last], batch.weights[first + c : last + c]
             found = solver.solve(label, features, weights, above[c], tolerance)
             if found.is_solved:
                 self.report[:, place] = (
@@ -376,17 +366,8 @@ class _Block:
             return found.objective
         return solver.objective_of_few(label, indices, pruned[indices], float(point[-1]))
 
-    def _start_at_kink(self, row: int) -> np.ndarray:
-        """Return the start of a label that shared negatives hold at the kink."""
-        features, weights, share, intercept = self.at_kink.pop(row)
-        start = np.append(
-            share * shared_negatives_of(self.problem, self.sums, solve_block).weights, intercept
-        )
-        start[features] += weights
-        return start
-
     def _keep(self, batch: Batch, places: np.ndarray) -> None:
-        """Keep what is known about labels that were solved on working sets."""
+        """Keep the results of labels that were solved on working sets."""
         status = np.full(len(batch), STALLED)
         status[batch.n_iter >= self.problem.max_iter] = OUT_OF_ITERATIONS
         met = batch.gradient_norm <= np.maximum(
@@ -404,8 +385,8 @@ class _Block:
             for c, row in enumerate(places.tolist()):
                 first, last = batch.indptr[c], batch.indptr[c + 1]
                 self.ends[row] = 0.0
-                self.ends[row, batch.features[first:last]] = batch.stand[first + c : last + c]
-                self.ends[row, -1] = batch.stand[last + c]
+                self.ends[row, batch.features[first:last]] = batch.weights[first + c : last + c]
+                self.ends[row, -1] = batch.weights[last + c]
         elif self.problem.prune == 0:
             pruned_objective = batch.objective
         self.report[:, places] = (
@@ -419,9 +400,9 @@ class _Block:
         )
 
     def _without_parents(self) -> list[int]:
-        """Note each label's children; return the labels that can begin at once.
+        """Store each label's children; return the labels without a parent.
 
-        Those with as many positives are worked on together: their steps cost about the same.
+        Labels with similar numbers of positives are solved together: their steps cost the same.
         """
         if self.parents is None:
             n_positives = np.diff(self.problem.y_indptr)[self.labels]
@@ -436,7 +417,7 @@ class _Block:
             raise KeyboardInterrupt
 
     def _fill_lanes(self) -> None:
-        """Give each empty lane the next label; its first trial point is its start vector."""
+        """Give each empty lane the next label, whose first trial point is its start vector."""
         for k, occupant in enumerate(self.occupants):
             if occupant is None and self.waiting:
                 self._check_stop()
@@ -460,29 +441,33 @@ class _Block:
         state.minus[k] = problem.minus[label]
         state.purpose[k] = NEWTON
         state.objective[k] = np.inf
-        state.n_active[k] = 0
-        state.n_unseen[k] = 0
-        state.n_flat[k] = 0
-        state.slope[k] = 0.0
+        for counter in (state.n_active, state.n_halved, state.n_flat, state.slope):
+            counter[k] = 0
+        # The first step is always taken, even from a start that meets the stopping rule.
+        state.threshold[k] = rounding if zero_is_optimal else 0.0
+        self._start_at(k, None if zero_is_optimal else self._start(row, label, positive))
         if zero_is_optimal:
-            state.threshold[k] = rounding
-            self._start_at(k, None)
             return _Label(row, rounding, starts_at_zero=True)
-        state.threshold[k] = 0.0  # the start is left even if it happens to be good enough
-        if row in self.at_kink:
-            self._start_at(k, self._start_at_kink(row))
-        elif self.parents is None or self.parents[row] < 0:
-            self._start_at(k, self.initialiser.start(self.prepared, problem, label, positive))
-        else:
-            start = np.zeros(problem.n_features + 1, problem.dtype)
-            indices, values = self.weights[self.parents[row]]
-            start[indices] = values
-            start[-1] = self.intercepts[self.parents[row]]
-            self._start_at(k, start)
         return _Label(row, tolerance)
 
+    def _start(self, row: int, label: int, positive: np.ndarray) -> np.ndarray:
+        """Return the start vector of a label."""
+        if row in self.at_kink:
+            features, weights, share, intercept = self.at_kink.pop(row)
+            negatives = shared_negatives_of(self.problem, self.sums, solve_block)
+            start = np.append(share * negatives.weights, intercept)
+            start[features] += weights
+            return start
+        if self.parents is None or self.parents[row] < 0:
+            return self.initialiser.start(self.prepared, self.problem, label, positive)
+        start = np.zeros(self.problem.n_features + 1, self.problem.dtype)
+        indices, values = self.weights[self.parents[row]]
+        start[indices] = values
+        start[-1] = self.intercepts[self.parents[row]]
+        return start
+
     def _start_at(self, k: int, start: np.ndarray | None) -> None:
-        """Set a lane's trial point to a start vector; to zero if that is None or not finite."""
+        """Set a lane's trial point to a start vector, or to zero if that is None or not finite."""
         state = self.state
         trial = state.trial(k)
         if start is not None and np.shape(start) != trial.shape:
@@ -491,13 +476,14 @@ class _Block:
                 f"{trial.shape}. Got shape {np.shape(start)}."
             )
         trial[:] = 0.0 if start is None else start
+        trial[-1] *= self.problem.intercept
         norm2 = measure_start(trial)
         if not math.isfinite(norm2 + float(trial[-1])):
             trial[:] = norm2 = 0.0
         state.trial_norm2[k] = norm2
 
     def _advance(self, occupied: np.ndarray) -> None:
-        """Take the occupied lanes one step further, some lanes for each call."""
+        """Advance the occupied lanes by one step, some lanes in each call."""
         if self.smooth is not None:
             self.smooth.advance(self.state, occupied)
             return
@@ -526,7 +512,7 @@ class _Block:
             self._check_stop()
 
     def _finish_step(self, k: int) -> None:
-        """Continue the label of a lane, evaluate its pruned weights, or retire it."""
+        """Apply the stopping rule to a lane: continue, prune the label, or retire it."""
         state, label = self.state, self.occupants[k]
         assert label is not None
         if state.purpose[k] == PRUNED:
@@ -550,14 +536,17 @@ class _Block:
         elif label.n_iter >= self.problem.max_iter:
             label.status = OUT_OF_ITERATIONS
         else:
-            if label.n_iter == 0:  # from now on; ``advance`` lowers it
+            if label.n_iter == 0:  # ``find_direction`` lowers it to the certificate
                 state.threshold[k] = label.tolerance
             return
         if label.n_iter > 0 and state.gradient_norm[k] <= label.tolerance:
-            label.status = CONVERGED  # the rule holds, where precision does not allow more
-        trial = state.trial(k)
-        point = state.stand(k)
-        state.trial_norm2[k] = prune_point(point, self.problem.prune, trial)
+            label.status = CONVERGED  # the rule holds, but precision allows no certificate
+        self._prune(k, label)
+
+    def _prune(self, k: int, label: _Label) -> None:
+        """Prune the weights of a lane; the next step evaluates their objective, if needed."""
+        state, point = self.state, self.state.iterate(k)
+        state.trial_norm2[k] = prune_point(point, self.problem.prune, state.trial(k))
         state.purpose[k] = PRUNED
         if self.ends is not None:
             self.ends[label.row] = point
@@ -579,7 +568,7 @@ class _Block:
         )
 
     def _retire(self, k: int, label: _Label) -> None:
-        """Keep what is known about a label and empty its lane."""
+        """Keep the results of a label and empty its lane."""
         state = self.state
         pruned = state.trial(k)
         indices, values = self.scratch.touched, self.scratch.work[0]
@@ -623,36 +612,14 @@ def _sample(n: int) -> np.ndarray:
     return sample_of(n, min(max(int(SAMPLE_SHARE * n), SAMPLE_ROWS[0]), SAMPLE_ROWS[1]))
 
 
-def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
+def _lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
     d = problem.n_features
-    n_active = problem.n_samples if problem.loss.has_kink else 0
-
-    def zeros(dtype: type = float) -> np.ndarray:
-        return np.zeros(n_lanes, dtype)
-
-    return Lanes(
-        label=zeros(int),
-        plus=zeros(),
-        minus=zeros(),
+    return make_lanes(
+        np.zeros(n_lanes, np.int64),
+        problem.n_samples if problem.loss.has_kink else 0,
         points=np.zeros(n_lanes * 2 * (d + 1), problem.dtype),
         first=2 * (d + 1) * np.arange(n_lanes),
         width=np.full(n_lanes, d + 1),
-        current=zeros(int),
-        purpose=zeros(int),
-        objective=zeros(),
-        norm2=zeros(),
-        trial_norm2=zeros(),
-        slope=zeros(),
-        n_unseen=zeros(int),
-        n_flat=zeros(int),
-        active=np.empty((n_lanes, n_active), np.int32),
-        n_active=zeros(int),
-        step_length=zeros(),
-        gradient_norm=zeros(),
-        threshold=zeros(),
-        n_iter=zeros(int),
-        n_products=zeros(int),
-        pruned_objective=zeros(),
     )
 
 
@@ -673,7 +640,7 @@ def _no_working_sets(problem: OneVsAllProblem, n_lanes: int) -> WorkingSets:
     )
 
 
-def _make_scratch(problem: OneVsAllProblem, is_smooth: bool = False) -> Scratch:
+def _make_scratch(problem: OneVsAllProblem, is_smooth: bool) -> Scratch:
     n, d, dtype = problem.n_samples, problem.n_features, problem.dtype
     room = _COPY_FEATURES * d
     if is_smooth:

@@ -1,6 +1,6 @@
-"""Finds, for all lanes of a block at a time, the rows that may have a loss at their trial points.
+"""Screens: the rows that may have a loss at the trial points of a block.
 
-A screen lists candidates: all rows with a loss, and a few more whose exact scores tell.
+A screen lists candidates: all rows with a loss, and a few more that exact scores exclude later.
 """
 
 import itertools
@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_xc._compile.scratch import aligned_zeros
 from sklearn_xc._input.data import CsrRows, DenseRows
-from sklearn_xc.one_vs_all.kernels.lanes import Lanes
+from sklearn_xc.one_vs_all.kernels.block_newton import Lanes
 from sklearn_xc.one_vs_all.kernels.screen import (
     WIDTHS,
     clear_points,
@@ -20,17 +20,17 @@ from sklearn_xc.one_vs_all.kernels.screen import (
     round_sparse_points,
     screen_kernel,
 )
-from sklearn_xc.one_vs_all.solver.problem import OneVsAllProblem
+from sklearn_xc.one_vs_all.problem import OneVsAllProblem
 
-#: A call of a compiled screen takes at most so many rows and non-zeros, so that Ctrl-C is heard.
+#: Rows and non-zeros of a call of a compiled screen: Ctrl-C waits for its end.
 _ROWS_PER_CALL = 2**16
 _NONZEROS_PER_CALL = 2**25
-#: Rows of a dense X whose scores are taken at a time: with 64 lanes they stay in the cache.
+#: Rows of a dense X that are scored at a time: with 64 lanes they stay in the cache.
 _DENSE_ROWS = 1024
 
 
 def make_screen(problem: OneVsAllProblem, n_lanes: int) -> "Screen":
-    """Return the screen for a problem: none where every row has a loss everywhere."""
+    """Return the screen for a problem."""
     if not problem.loss.has_kink:
         return NoScreen(n_lanes, 0)
     if isinstance(problem.instances, DenseRows):
@@ -39,13 +39,12 @@ def make_screen(problem: OneVsAllProblem, n_lanes: int) -> "Screen":
 
 
 class Screen(ABC):
-    """What every screen offers.
+    """Base class of screens.
 
     Attributes
     ----------
     candidates : ndarray of int32 of shape (>= n_lanes, n)
-        The rows listed for each trial point, in rising order. Most of it is never written, and
-        takes no memory then.
+        The rows listed for each trial point, rising. Pages that are never written take no memory.
     """
 
     def __init__(self, n_lanes: int, n_samples: int) -> None:
@@ -60,21 +59,21 @@ class Screen(ABC):
         Parameters
         ----------
         lanes : Lanes
-            Whose trial points are read.
+            Only the trial points are read.
         occupied : ndarray of int64
-            Which of them.
+            Numbers of the lanes.
         check : callable
             Called between the calls of compiled code.
 
         Returns
         -------
         ndarray of int64 of shape (>= len(occupied),)
-            How many are listed for each.
+            Number of rows listed for each.
         """
 
 
 class NoScreen(Screen):
-    """Lists nothing, for losses that are never zero: every row is at work anyway."""
+    """Lists nothing, for losses that are never zero: every row is active."""
 
     def list_candidates(
         self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
@@ -96,7 +95,7 @@ class CsrScreen(Screen):
     def list_candidates(
         self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
     ) -> np.ndarray:
-        """List the rows; see ``Screen``."""
+        """Return the numbers of rows listed."""
         d = self.problem.n_features
         width = _width(len(occupied))
         block = self.block[: d * width].reshape(d, width)
@@ -109,39 +108,35 @@ class CsrScreen(Screen):
     def list_above(
         self,
         which: np.ndarray,
-        indptr: np.ndarray,
-        features: np.ndarray,
-        points: np.ndarray,
+        points: tuple[np.ndarray, ...],
         kinks: np.ndarray,
         check: Callable[[], None],
     ) -> np.ndarray:
-        """List the rows whose score at some sparse points may be above a number of each.
+        """List the rows whose score at some sparse points may be above a number.
 
         Parameters
         ----------
         which : ndarray of int64
-            At most 64 points.
-        indptr, features, points : ndarray of int64, int32 and float
-            Points, that of m from ``indptr[m] + m`` on, intercept last.
+            Numbers of at most 64 points.
+        points : tuple of ndarray of int64, int32 and float
+            Sparse points, as in ``kernels.working_set``.
         kinks : ndarray of float64
-            The number of each. The score is the larger one of before pruning and after.
+            The number for each. The larger score of before and after pruning counts.
         check : callable
             Called between the calls of compiled code.
 
         Returns
         -------
         ndarray of int64 of shape (>= len(which),)
-            How many are listed for each.
+            Number of rows listed for each.
         """
         d, width = self.problem.n_features, _width(len(which))
         if self.sparse_block is None or len(self.sparse_block) < d * width:
             self.sparse_block = aligned_zeros((d * width,), np.int16)
         block, to_pass = self.sparse_block[: d * width].reshape(d, width), np.empty(width)
-        round_sparse_points(
-            which, indptr, features, points, self.problem.prune, kinks, block, to_pass
-        )
+        round_sparse_points(which, points, self.problem.prune, kinks, block, to_pass)
         counts = self._list(block, to_pass, check)
-        clear_points(which, indptr, features, block)
+        clear_points(which, points, block)
         return counts
 
     def _list(
@@ -169,7 +164,7 @@ class DenseScreen(Screen):
     def list_candidates(
         self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
     ) -> np.ndarray:
-        """List the rows; see ``Screen``."""
+        """Return the numbers of rows listed."""
         n, d = self.values.shape
         points = np.stack([lanes.trial(k) for k in occupied.tolist()])
         weights = np.ascontiguousarray(points[:, :-1].T)
@@ -190,7 +185,7 @@ class DenseScreen(Screen):
 
 
 def _width(n_points: int) -> int:
-    """Return the narrowest compiled width for some trial points."""
+    """Return the smallest compiled width that holds some trial points."""
     return next(width for width in WIDTHS if width >= n_points)
 
 

@@ -1,4 +1,4 @@
-"""The shared negatives: their response to an intercept above the kink, solved once for all labels.
+"""Shared negatives: their response to an intercept above the kink, solved once for all labels.
 
 A positive with few features, or none, pulls the intercept up until the negatives hold it: at the
 kink, where thousands of them have a loss of 1e-5 each. Their response is nearly the same for every
@@ -6,14 +6,12 @@ such label. With an intercept of e above the kink, and nothing else, the weights
 
     0.5 |w|^2 + sum_i c_i phi(-(w.x_i + b)),    b = kink + e
 
-are e times those for e = 1, where the loss is a square, and the negatives then pull with e times
-the force. So one problem, without positives and with the intercept held, is solved once. A share of
-its solution is added to that of each such label on its working set, as much as makes the objective
-over all rows smallest. Often that is good enough; else it is a start.
+are e times those for e = 1, where the loss is a square. So one problem, without positives and with
+a fixed intercept, is solved once. A share of its solution is added to that of each such label on
+its working set, the share that minimises the objective over all rows. Often the sum meets the
+stopping rule; otherwise it is a start.
 """
 
-import dataclasses
-import math
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, NamedTuple
@@ -22,17 +20,21 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._input.data import CsrRows
-from sklearn_xc.one_vs_all.kernels.full_gradient import full_gradient_kernels
-from sklearn_xc.one_vs_all.kernels.lanes import Scratch
-from sklearn_xc.one_vs_all.kernels.shared_negatives import balance_kernel, score_alone
-from sklearn_xc.one_vs_all.solver.problem import NO_POSITIVES, InstanceSums, OneVsAllProblem
+from sklearn_xc.one_vs_all.kernels.block_newton import Scratch
+from sklearn_xc.one_vs_all.kernels.newton_direction import certified_norm
+from sklearn_xc.one_vs_all.kernels.shared_negatives import (
+    balance_kernel,
+    full_gradient_kernels,
+    score_alone,
+)
+from sklearn_xc.one_vs_all.problem import InstanceSums, OneVsAllProblem
 
-#: How well the problem without positives is solved.
+#: Tolerance and certificate of the problem without positives.
 _TOLERANCE, _GAP = 1e-3, 1e-4
-#: A label is balanced at most so often, and again only where its gradient is at most so many times
-#: what it may be; features are free whose part is above this share of it.
+#: Most balances of a label, the factor on the tolerance up to which another one may help, and the
+#: share of the tolerance above which a feature's derivative makes it free.
 _MAX_BALANCES, _NEAR, _FREE = 2, 3.0, 0.1
-#: By so many roundings of its terms the score of a row may be off.
+#: Bound on the rounding error of a score, in roundings of its terms.
 _ROUNDINGS = 8.0
 
 _LOCK = Lock()
@@ -44,11 +46,11 @@ class SharedNegatives(NamedTuple):
     Attributes
     ----------
     weights : ndarray of float64 of shape (d,)
-        Of the features.
+        Weights of the features.
     scores : ndarray of float64 of shape (n,)
-        Of the instances at these weights.
+        Scores of the instances with these weights.
     weight : float
-        The weight of an instance without features that would pull at the intercept as they do.
+        Weight of an instance without features with the same force on the intercept.
     """
 
     weights: np.ndarray
@@ -59,16 +61,7 @@ class SharedNegatives(NamedTuple):
 def shared_negatives_of(
     problem: OneVsAllProblem, sums: InstanceSums, solve_block: Callable[..., Any]
 ) -> SharedNegatives:
-    """Return the shared negatives of a sparse problem; each process solves them once.
-
-    Parameters
-    ----------
-    problem : OneVsAllProblem
-    sums : InstanceSums
-        Over its instances.
-    solve_block : callable
-        ``newton_cg.solve_block``.
-    """
+    """Return the shared negatives of a sparse problem; each process computes them once."""
     with _LOCK:
         if "shared_negatives" not in vars(problem):
             vars(problem)["shared_negatives"] = _solve(problem, sums, solve_block)
@@ -79,23 +72,15 @@ def shared_negatives_of(
 def _solve(
     problem: OneVsAllProblem, sums: InstanceSums, solve_block: Callable[..., Any]
 ) -> SharedNegatives:
-    from sklearn_xc.one_vs_all.starts.constant import Zero
+    from sklearn_xc.one_vs_all.starts.protocol import Zero
 
-    held = dataclasses.replace(
-        problem,
-        y_indptr=np.zeros(2, np.int64),
-        y_rows=NO_POSITIVES,
-        plus=np.ones(1),
-        minus=np.array([np.median(problem.minus)]),
-        relative_tolerance=np.array([_TOLERANCE]),
-        relative_gap=_GAP,
-        prune=0.0,
-        fit_intercept=False,
+    held = problem.all_negative(
+        relative_tolerance=np.array([_TOLERANCE]), relative_gap=_GAP, fit_intercept=False
     )
     vars(held)["rounded"] = problem.rounded
     solution = solve_block(held, sums, Zero(), None, np.zeros(1, np.int64), 1)
     weights = np.zeros(problem.n_features)
-    # Zero has a loss in this problem as far as the kink is below it: that is the unit.
+    # At zero, instances are as far above the kink as the kink is below 0: that is the unit.
     if problem.loss.active_below > 0:
         weights[solution.indices] = solution.values / problem.loss.active_below
     assert isinstance(problem.instances, CsrRows)
@@ -133,16 +118,15 @@ class KinkSolution(NamedTuple):
 class KinkSolver:
     """Solves labels with an intercept at the kink, one by one, without a screen of all rows.
 
-    Instances are sparse and non-negative.
+    Instances are sparse and non-negative, and there is an intercept.
 
     Parameters
     ----------
     problem : OneVsAllProblem
     negatives : SharedNegatives
-        Of the problem.
     scratch : Scratch
     check : callable
-        Called now and then, so that Ctrl-C is heard.
+        Called regularly, for Ctrl-C.
     """
 
     def __init__(
@@ -169,34 +153,28 @@ class KinkSolver:
         ----------
         label : int
         features, weights : ndarray of int32 and float
-            Its solution without them.
+            Its solution on the working set.
         height : float
             Distance of its intercept above the kink.
         tolerance : float
             Gradient tolerance.
         """
         problem, negatives = self.problem, self.negatives
+        own, scores, of_positives = self._scores(label, features, weights)
         positives, costs = self._positives(label)
-        own, of_positives = np.zeros(problem.n_features), np.empty(len(positives))
-        own[features] = weights
-        scores = self.scratch.scores
-        score_alone(self.by_feature, features, own, positives, scores, of_positives)
-        # Features of the positives pull up: there the negatives respond otherwise.
+        data = problem.weight, positives, costs, negatives.scores
+        # Where positives have features, the negatives respond differently.
         free, share = features[own[features] > 0], height
         for _ in range(_MAX_BALANCES):
             self.check()
+            start = share, height
             share, height = self.balance(
                 self.by_feature,
-                problem.weight,
-                positives,
-                costs,
-                problem.ridge,
+                data,
                 free,
                 own,
                 negatives.weights,
-                negatives.scores,
-                share,
-                height,
+                start,
                 tolerance,
                 scores,
                 of_positives,
@@ -205,17 +183,12 @@ class KinkSolver:
             point = np.append(point, height - problem.loss.active_below).astype(problem.dtype)
             size = float(np.linalg.norm(own)) + abs(share) * self.size_of_negatives
             slack = _ROUNDINGS * float(np.finfo(problem.dtype).eps) * self.longest_row * size
+            known = scores, negatives.scores, share, slack
+            X = problem.instances.arrays
             objective, gradient_norm = self.over_all_rows.evaluate(
-                problem.instances.arrays,
-                problem.weight,
-                positives,
-                costs,
-                problem.ridge,
-                point,
-                (scores, negatives.scores, share, slack),
-                self.gradient,
+                X, problem.weight, positives, costs, point, known, self.gradient
             )
-            enough = min(tolerance, math.sqrt(2.0 * problem.relative_gap * objective))
+            enough = min(tolerance, certified_norm(objective, problem.relative_gap))
             if not _NEAR * enough >= gradient_norm > enough:
                 break
             free = np.flatnonzero(np.abs(self.gradient[:-1]) > _FREE * enough).astype(np.int32)
@@ -224,26 +197,25 @@ class KinkSolver:
     def objective_of_few(
         self, label: int, features: np.ndarray, weights: np.ndarray, intercept: float
     ) -> float:
-        """Return the objective over all rows where few weights are not 0, feature by feature.
-
-        Parameters
-        ----------
-        label : int
-        features, weights : ndarray of int32 and float
-            What is not 0.
-        intercept : float
-        """
-        problem, own = self.problem, np.zeros(self.problem.n_features)
-        own[features] = weights
+        """Return the objective over all rows for a few non-zero weights, feature by feature."""
+        own, scores, of_positives = self._scores(label, features, weights)
         positives, costs = self._positives(label)
+        loss = self.over_all_rows.sum_losses(
+            self.problem.weight, positives, costs, intercept, scores, of_positives
+        )
+        return loss + 0.5 * float(np.dot(own, own) + intercept**2)
+
+    def _scores(
+        self, label: int, features: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return dense weights, and the scores of all rows and of the positives, as work space."""
+        positives, own = self.problem.positives(label), np.zeros(self.problem.n_features)
+        own[features] = weights
         scores, of_positives = self.scratch.scores, np.empty(len(positives))
         score_alone(self.by_feature, features, own, positives, scores, of_positives)
-        loss = self.over_all_rows.add_up_losses(
-            problem.weight, positives, costs, intercept, scores, of_positives
-        )
-        return loss + 0.5 * float(np.dot(own, own) + problem.ridge * intercept**2)
+        return own, scores, of_positives
 
     def _positives(self, label: int) -> tuple[np.ndarray, tuple[float, float]]:
-        """Return the positive rows of a label, and what losses of positives and negatives cost."""
+        """Return the positive rows of a label, and the loss weights of positives and negatives."""
         problem = self.problem
         return problem.positives(label), (problem.plus[label], problem.minus[label])

@@ -1,9 +1,9 @@
-"""Newton steps of a block's labels where every row has a loss, such as the logistic one.
+"""Newton-CG for losses that are never zero, such as the logistic one.
 
-What a hinge saves by its screen is not to be had here: each evaluation, gradient and product with
-the Hessian reads all of X. So it is read once for 16 labels, which stand side by side in vector
-registers, and whose conjugate gradients go in lock step. A step that does not lower the objective
-enough is halved, and looked at in the next round: that costs no pass of its own.
+No screen helps here: each evaluation, gradient and product with the Hessian reads all of X. So X is
+read once for 16 labels, side by side in vector registers, whose conjugate gradients run in
+lockstep. A step that does not lower the objective enough is halved and evaluated again in the next
+round, which costs no pass of its own.
 """
 
 from collections.abc import Callable
@@ -12,36 +12,38 @@ import numpy as np
 
 from sklearn_xc._compile.emitters.row_lanes import LANES
 from sklearn_xc._compile.scratch import aligned_zeros
-from sklearn_xc.one_vs_all.kernels.block_newton import (
-    DAMPING,
-    LARGEST_EXPONENT,
+from sklearn_xc.one_vs_all.kernels.block_newton import Lanes
+from sklearn_xc.one_vs_all.kernels.line_search import (
     MAX_HALVINGS,
+    PRUNED,
     ROUNDING,
     SUFFICIENT_DECREASE,
 )
-from sklearn_xc.one_vs_all.kernels.lane_newton import (
+from sklearn_xc.one_vs_all.kernels.newton_direction import LARGEST_EXPONENT, certified_norm
+from sklearn_xc.one_vs_all.kernels.smooth import (
+    TILE,
     add_products,
     add_ridge,
     add_squares,
     begin_directions,
     gather_points,
     halve_step,
+    measure_rows,
     place_trials,
+    smooth_loss_kernel,
     stop_steps,
     take_steps,
-    turn_directions,
+    update_directions,
 )
-from sklearn_xc.one_vs_all.kernels.lanes import PRUNED, Lanes
-from sklearn_xc.one_vs_all.kernels.smooth_loss import TILE, measure_rows, smooth_loss_kernels
-from sklearn_xc.one_vs_all.solver.problem import OneVsAllProblem
+from sklearn_xc.one_vs_all.problem import OneVsAllProblem
 from sklearn_xc.one_vs_all.solver.screening import row_ranges
 
-#: Where the preconditioner ``(1 - a) I + a diag(H)`` is between I and twice I, I takes its place.
+#: Largest trace of ``a diag(H)`` for which the preconditioner ``(1 - a) I + a diag(H)`` is just I.
 _LEAST_TRACE = 1.0
 
 
 def smooth_workspace_bytes(n: int, d: int, itemsize: int) -> int:
-    """Return about how many bytes ``SmoothNewton`` takes besides X."""
+    """Return about how many bytes ``SmoothNewton`` takes in addition to X."""
     return LANES * ((d + 1) * (8 + 6 * itemsize) + n * itemsize) + 8 * n
 
 
@@ -51,7 +53,7 @@ class SmoothNewton:
     Parameters
     ----------
     problem : OneVsAllProblem
-        See ``is_side_by_side``.
+        With ``is_side_by_side``.
     cg : tuple of (float, float, int)
         Tolerance, weight of the diagonal in the preconditioner, and the most iterations.
     check : callable
@@ -70,7 +72,7 @@ class SmoothNewton:
         self.ranges = row_ranges(self.rows[0])
         self.squares = np.empty(n)
         measure_rows(self.rows, problem.intercept, self.squares)
-        self.kernels = smooth_loss_kernels(problem.loss)
+        self.add_losses = smooth_loss_kernel(problem.loss)
         self.tile = aligned_zeros((4, TILE, LANES), np.float64)
         self.gradient = aligned_zeros((d + 1, LANES), np.float64)
         self.curvatures = aligned_zeros((n, LANES), dtype)
@@ -87,114 +89,71 @@ class SmoothNewton:
         lanes : Lanes
             Changed in place, as by ``advance`` of ``block_newton``.
         occupied : ndarray of int64
-            The lanes to work on.
+            Numbers of the lanes.
         """
-        is_pruned = lanes.purpose[occupied] == PRUNED
-        for k, go in ((occupied[~is_pruned], self._advance), (occupied[is_pruned], self._sum_up)):
-            for first in range(0, len(k), LANES):
-                go(lanes, k[first : first + LANES])
+        for k in np.split(occupied, range(LANES, len(occupied), LANES)):
+            self._advance(lanes, k)
 
     def _advance(self, lanes: Lanes, k: np.ndarray) -> None:
-        """Do so with at most 16 lanes; below, c is the place of a lane among them."""
-        problem, m = self.problem, len(k)
+        """Advance at most 16 lanes; below, c is the position of a lane among them."""
         lanes.n_products[k] = 0
         objective, norm2, gradient_norm, trace = self._evaluate(lanes, k)
-        before = lanes.objective[k]
+        before, is_pruned = lanes.objective[k], lanes.purpose[k] == PRUNED
+        lanes.pruned_objective[k[is_pruned]] = objective[is_pruned]
         allowed = before + SUFFICIENT_DECREASE * lanes.slope[k] + ROUNDING * np.abs(objective)
-        is_taken = objective <= allowed
-        for c in np.flatnonzero(~is_taken).tolist():
+        is_taken = (objective <= allowed) & ~is_pruned
+        for c in np.flatnonzero(~is_taken & ~is_pruned).tolist():
             self._halve(lanes, int(k[c]))
         taken = k[is_taken]
-        lanes.step_length[taken] = 0.5 ** lanes.n_unseen[taken]
-        lanes.n_unseen[taken] = 0
+        lanes.step_length[taken] = 0.5 ** lanes.n_halved[taken]
+        lanes.n_halved[taken] = 0
         lanes.n_flat[taken] += ~(objective < before)[is_taken]
         lanes.objective[taken] = objective[is_taken]
         lanes.norm2[taken] = norm2[is_taken]
         lanes.current[taken] = 1 - lanes.current[taken]
-        lanes.n_active[taken] = problem.n_samples
+        lanes.n_active[taken] = self.problem.n_samples
         lanes.gradient_norm[taken] = gradient_norm[is_taken]
-        certified = np.sqrt(2.0 * problem.relative_gap * lanes.objective[taken])
+        certified = certified_norm(lanes.objective[taken], self.problem.relative_gap)
         lanes.threshold[taken] = np.fmin(lanes.threshold[taken], certified)
 
         moves = np.zeros(LANES, bool)
-        moves[:m] = is_taken & (gradient_norm > lanes.threshold[k]) & np.isfinite(gradient_norm)
+        is_above = (gradient_norm > lanes.threshold[k]) & np.isfinite(gradient_norm)
+        moves[: len(k)] = is_taken & is_above
         if moves.any():
             self._find_directions(lanes, k, moves, gradient_norm, trace)
 
     def _evaluate(self, lanes: Lanes, k: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return objectives, squared norms, gradient norms and traces at the trial points."""
         problem, m = self.problem, len(k)
-        (next_positive, end), costs = self._look_at(lanes, k)
-        self.gradient[:] = 0.0
-        loss, trace, norm2, gradient2 = np.zeros((4, LANES))
-        for first, last in self.ranges:
-            self.kernels.add_losses(
-                (self.rows, problem.weight, self.squares),
-                first,
-                last,
-                problem.y_rows,
-                next_positive,
-                end,
-                (costs[0], costs[1]),
-                self.point,
-                self.tile,
-                loss,
-                self.gradient,
-                trace,
-                self.curvatures,
-            )
-            self.check()
-        add_ridge(self.point, problem.intercept, problem.ridge, self.gradient, norm2, gradient2)
-        objective = loss + 0.5 * (norm2 + problem.ridge * self.point[-1].astype(np.float64) ** 2)
-        return objective[:m], norm2[:m], np.sqrt(gradient2)[:m], trace[:m]
-
-    def _sum_up(self, lanes: Lanes, k: np.ndarray) -> None:
-        """Evaluate the objectives of at most 16 lanes at pruned points, and nothing else."""
-        problem, m = self.problem, len(k)
-        lanes.n_products[k] = 0
-        (next_positive, end), costs = self._look_at(lanes, k)
-        loss = np.zeros(LANES)
-        for first, last in self.ranges:
-            self.kernels.sum_losses(
-                self.rows,
-                problem.weight,
-                first,
-                last,
-                problem.y_rows,
-                next_positive,
-                end,
-                costs[0],
-                costs[1],
-                self.point,
-                self.tile,
-                loss,
-            )
-            self.check()
-        bias = self.point[-1, :m].astype(np.float64)
-        ridge = lanes.trial_norm2[k] + problem.ridge * bias**2
-        lanes.pruned_objective[k] = loss[:m] + 0.5 * ridge
-
-    def _look_at(self, lanes: Lanes, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Write trial points side by side; return positives and costs as ``add_losses`` has them.
-
-        A lane that is not in use has the weights zero, and no positives.
-        """
-        y_indptr, m = self.problem.y_indptr, len(k)
         gather_points(lanes.points, _offsets(lanes, k, 1 - lanes.current[k]), self.point)
+        # A lane that is not in use has the weights zero, and no positives.
         positive, costs = np.zeros((2, LANES), np.int64), np.ones((2, LANES))
+        y_indptr = problem.y_indptr
         positive[:, :m] = y_indptr[lanes.label[k]], y_indptr[lanes.label[k] + 1]
         costs[:, :m] = lanes.plus[k], lanes.minus[k]
-        return positive, costs
+        self.gradient[:] = 0.0
+        loss, trace, norm2, gradient2 = np.zeros((4, LANES))
+        rows = self.rows, problem.weight, self.squares
+        targets = problem.y_rows, positive[0], positive[1]
+        sums = loss, self.gradient, trace, self.curvatures
+        for first, last in self.ranges:
+            self.add_losses(
+                rows, first, last, targets, (costs[0], costs[1]), self.point, self.tile, sums
+            )
+            self.check()
+        add_ridge(self.point, problem.intercept, self.gradient, norm2, gradient2)
+        objective = loss + 0.5 * (norm2 + self.point[-1].astype(np.float64) ** 2)
+        return objective[:m], norm2[:m], np.sqrt(gradient2)[:m], trace[:m]
 
     def _halve(self, lanes: Lanes, k: int) -> None:
-        """Move the trial point half the way back, or give the step up."""
+        """Halve the step, or give it up."""
         is_start = lanes.objective[k] == np.inf
-        lanes.n_unseen[k] += 1
-        if is_start or lanes.n_unseen[k] > MAX_HALVINGS or not np.isfinite(lanes.trial_norm2[k]):
+        lanes.n_halved[k] += 1
+        if is_start or lanes.n_halved[k] > MAX_HALVINGS or not np.isfinite(lanes.trial_norm2[k]):
             lanes.step_length[k] = 0.0
-            lanes.n_unseen[k] = 0
+            lanes.n_halved[k] = 0
             return
-        lanes.trial_norm2[k] = halve_step(lanes.stand(k), lanes.trial(k))
+        lanes.trial_norm2[k] = halve_step(lanes.iterate(k), lanes.trial(k))
         lanes.slope[k] *= 0.5
         lanes.step_length[k] = -1.0
 
@@ -212,22 +171,18 @@ class SmoothNewton:
         exponents = np.clip(np.frexp(gradient_norm)[1], -LARGEST_EXPONENT, LARGEST_EXPONENT)
         # A power of two changes no digit, and squares of the scaled gradient fit into float32.
         scale[:m] = np.where(moves[:m], np.ldexp(1.0, -exponents), 0.0)
-        damping = np.full(LANES, problem.ridge)
-        if problem.ridge == 0.0:
-            damping = problem.intercept * DAMPING * np.abs(self.gradient[-1])
-        self._write_diagonals(moves, trace, damping)
-        n_products = self._solve(moves, scale, damping)
+        self._write_diagonals(moves, trace)
+        n_products = self._solve(moves, scale)
         lanes.n_products[k] = n_products[:m]
-        stands, targets = (
-            _offsets(lanes, k, lanes.current[k]),
-            _offsets(lanes, k, 1 - lanes.current[k]),
+        origins, ends = (
+            _offsets(lanes, k, which) for which in (lanes.current[k], 1 - lanes.current[k])
         )
-        stands[~moves] = -1
+        origins[~moves] = -1
         norm2, slope = np.zeros((2, LANES))
         place_trials(
             lanes.points,
-            stands,
-            targets,
+            origins,
+            ends,
             scale,
             problem.intercept,
             self.gradient,
@@ -240,8 +195,8 @@ class SmoothNewton:
         # The gradient is not scaled here, the step is.
         lanes.slope[moved] = slope[moves]
 
-    def _write_diagonals(self, moves: np.ndarray, trace: np.ndarray, damping: np.ndarray) -> None:
-        """Write the diagonals of the Hessians; that of I where it does for a preconditioner."""
+    def _write_diagonals(self, moves: np.ndarray, trace: np.ndarray) -> None:
+        """Write the diagonals of the Hessians; 1 where that suffices for a preconditioner."""
         diagonal = self.condition
         diagonal[:] = 1.0
         needs = np.zeros(LANES, bool)
@@ -252,13 +207,12 @@ class SmoothNewton:
         for first, last in self.ranges:
             add_squares(self.rows, self.curvatures, first, last, diagonal)
             self.check()
-        diagonal[-1] = damping
         if self.problem.intercept:
             diagonal[-1] += self.curvatures.sum(axis=0, dtype=np.float64)
         diagonal[:, ~needs] = 1.0
 
-    def _solve(self, moves: np.ndarray, scale: np.ndarray, damping: np.ndarray) -> np.ndarray:
-        """Leave the scaled steps in ``vectors[0]``; return the number of products of each lane.
+    def _solve(self, moves: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Compute the scaled steps in ``vectors[0]``; return the number of products of each lane.
 
         ``conjugate_gradients`` of ``newton_direction`` is the same for one label.
         """
@@ -276,7 +230,7 @@ class SmoothNewton:
             bias = direction[-1].astype(np.float64)
             product[-1] = 0.0
             shift[:] = 0.0
-            curved[:] = squares - (1.0 - damping) * bias**2
+            curved[:] = squares
             for first, last in self.ranges:
                 add_products(
                     self.rows,
@@ -291,7 +245,7 @@ class SmoothNewton:
                     product,
                 )
                 self.check()
-            product[-1] = damping * bias + problem.intercept * shift
+            product[-1] = bias + problem.intercept * shift
             stopped = going & ~(curved > 0.0)
             if stopped.any():
                 stop_steps(stopped, self.vectors)
@@ -309,12 +263,12 @@ class SmoothNewton:
             beta[:] = 0.0
             np.divide(new_rz, rz, out=beta, where=going)
             rz[:] = new_rz
-            turn_directions(going, beta, self.condition, self.vectors, squares)
+            update_directions(going, beta, self.condition, self.vectors, squares)
         return n_products
 
 
 def _offsets(lanes: Lanes, k: np.ndarray, which: np.ndarray) -> np.ndarray:
-    """Return where one of the two points of each lane begins, -1 for none."""
+    """Return the position of one of the two points of each lane, -1 for none."""
     out = np.full(LANES, -1)
     out[: len(k)] = lanes.first[k] + which * lanes.width[k]
     return out

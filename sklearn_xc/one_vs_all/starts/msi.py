@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._compile.arithmetic.vectors import combination, dot
-from sklearn_xc.one_vs_all.kernels.two_means import two_means_kernel
-from sklearn_xc.one_vs_all.solver.problem import InstanceSums, OneVsAllProblem, PositiveSums
+from sklearn_xc.one_vs_all.kernels.mean_scores import two_means_kernel
+from sklearn_xc.one_vs_all.problem import InstanceSums, OneVsAllProblem, PositiveSums
 from sklearn_xc.one_vs_all.starts.protocol import Initialiser
 
-#: Below this share of <p,p><x,x> the determinant is taken for rounding.
+#: Below this share of <p,p><x,x> the determinant counts as rounding.
 _SINGULAR = 1e-10
-#: Limits of the scores of two means. Of s from 0 to inf and t from -3 to -inf these took the fewest
-#: Hessian products for the frequent labels of Tate and for dense X; rare ones stay within.
+#: Limits of the scores of two means. Of s from 0 to inf and t from -3 to -inf, these took the
+#: fewest Hessian products for the frequent labels of Tate and for dense X.
 _HIGHEST_POSITIVE, _LOWEST_NEGATIVE = 0.0, -2.0
 
 
@@ -88,7 +88,7 @@ class MeanSeparating(Initialiser):
         xbar, xx, total = prepared
         s, t = self._scores(problem)
         constant = problem.intercept
-        with np.errstate(all="ignore"):  # what is not finite is left to ``start``
+        with np.errstate(all="ignore"):  # starts that are not finite are computed by ``start``
             pp = positives.squares / positives.weight**2 + constant
             px = positives.with_mean / positives.weight + constant
             tau = t + (s - t) * positives.weight / total
@@ -112,8 +112,7 @@ class MeanSeparating(Initialiser):
         xbar, xx, total = prepared
         s, t = self._scores(problem)
         positive_weight = problem.weight[problem.positives(label)].sum(dtype=np.float64)
-        # Where squares of X or of weights leave the range of float64, so does the start, and the
-        # solver takes zero.
+        # If squares of X or of weights overflow, so does the start, and the solver takes zero.
         with np.errstate(all="ignore"):
             if self.positive_score is self.negative_score is None and not problem.loss.has_kink:
                 return _between_two_means(problem, label, positive_sum, positive_weight, prepared)
@@ -135,10 +134,10 @@ def _between_two_means(
     positive_weight: float,
     prepared: tuple[np.ndarray, float, float],
 ) -> np.ndarray:
-    """Return the smallest vector with the scores of the minimum for the two means, but limited."""
+    """Return the smallest vector with the optimal scores of the two means, within limits."""
     xbar, xx, total = prepared
     negative_weight = max(total - positive_weight, 0.0)
-    # What is left of rounding where there are no negatives is not a mean.
+    # Without negatives, rounding errors are no mean.
     per_negative = 1.0 / negative_weight if negative_weight > _SINGULAR * total else 0.0
     per_positive = 1.0 / positive_weight if positive_weight > 0.0 else 0.0
     sum_squared, with_sum = dot(positive_sum, positive_sum), total * dot(positive_sum, xbar)
@@ -158,7 +157,7 @@ def _between_two_means(
 
 
 def _solve(pp: Any, px: Any, xx: Any, s: float, tau: Any) -> tuple[Any, Any, Any]:
-    """Return whether the system for u and v is regular, and both, of one label or of many."""
+    """Return whether the system for u and v is regular, u and v, for one label or for many."""
     det = pp * xx - px * px
     return det > _SINGULAR * pp * xx, (s * xx - tau * px) / det, (tau * pp - s * px) / det
 

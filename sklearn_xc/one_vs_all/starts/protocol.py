@@ -1,4 +1,4 @@
-"""What every initialiser offers."""
+"""Base class of initialisers, and the starts without a method of their own."""
 
 import math
 from abc import ABC, abstractmethod
@@ -6,9 +6,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from sklearn_xc.one_vs_all.solver.problem import InstanceSums, OneVsAllProblem, PositiveSums
+from sklearn_xc.one_vs_all.problem import InstanceSums, OneVsAllProblem, PositiveSums
 
 
 class Initialiser(BaseEstimator, ABC):
@@ -36,7 +37,7 @@ class Initialiser(BaseEstimator, ABC):
     (0.2, 1.0)
     """
 
-    #: Whether the start leans on the intercept, so that there must be one.
+    #: Whether the start needs an intercept.
     needs_intercept = False
 
     def check(self) -> None:
@@ -69,18 +70,21 @@ class Initialiser(BaseEstimator, ABC):
         """
         return None
 
+    def groups(self, labels: np.ndarray) -> list[tuple["Initialiser", np.ndarray]]:
+        """Return initialisers for working sets, each with the bool mask of its labels."""
+        return [(self, np.ones(len(labels), bool))]
+
     def parents(self, problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray | None:
         """Return, for each label, the position of the label at whose weights it starts.
 
-        It is called once, and labels are solved after those that they start from. The weights are
-        those after pruning.
+        It is called once. Labels are solved after their parents, and start at the pruned weights.
 
         Parameters
         ----------
         problem : OneVsAllProblem
             The problems of all labels.
         labels : ndarray of int64 of shape (m,)
-            The labels to be solved: of equal problems, only the first.
+            The labels to be solved: one for each distinct problem.
 
         Returns
         -------
@@ -110,12 +114,12 @@ class Initialiser(BaseEstimator, ABC):
             Multiples of the weighted sum of a label's positives, constant feature included, and of
             `shared`.
         shared : ndarray of float64 of shape (d + 1,)
-            Intercept last. Instead of all three, None, the default, if ``start`` is to be called.
+            Intercept last. The default is None instead of all three: ``start`` is called.
         """
         return None
 
     def sparse_starts(self, prepared: Any, problem: OneVsAllProblem, labels: np.ndarray) -> Any:
-        """Return the starts of some labels, if most weights are 0.
+        """Return the starts of some labels as sparse vectors.
 
         Parameters
         ----------
@@ -128,7 +132,7 @@ class Initialiser(BaseEstimator, ABC):
         Returns
         -------
         csr_array of shape (m, d + 1), or None
-            Intercept last. None, the default, if ``start`` is to be called.
+            Intercept last. None, the default: ``start`` is called.
         """
         return None
 
@@ -158,3 +162,127 @@ class Initialiser(BaseEstimator, ABC):
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"{type(self).__name__}({values})"
+
+
+class Bias(Initialiser):
+    """Start with an intercept alone.
+
+    Parameters
+    ----------
+    weight : float, default=-2.0
+        The intercept. At -1, all negatives are at the kink of the squared hinge and the first
+        steps are tiny; the paper's runs were fastest at -2 (section 3 of Schultheis and Babbar,
+        2022).
+
+    Examples
+    --------
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.one_vs_all.starts import Bias
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ... )
+    >>> clf = OvALinearXC(init=Bias(weight=-1.5)).fit(X, Y)
+    >>> bool(clf.score(X, Y) > 0.9)
+    True
+    """
+
+    needs_intercept = True
+
+    def __init__(self, weight: float = -2.0) -> None:
+        self.weight = weight
+
+    def mixtures(
+        self, prepared: Any, problem: OneVsAllProblem, positives: PositiveSums
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return the intercept alone."""
+        m = len(positives.weight)
+        shared = np.zeros(problem.n_features + 1)
+        shared[-1] = self.weight
+        return np.zeros(m), np.ones(m), shared
+
+    def start(
+        self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
+    ) -> np.ndarray:
+        """Return zeros with ``weight`` as the intercept."""
+        w = np.zeros(problem.n_features + 1)
+        w[-1] = self.weight
+        return w
+
+
+class Zero(Initialiser):
+    """Start at zero.
+
+    Examples
+    --------
+    The same as ``init="zero"``:
+
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.one_vs_all.starts import Zero
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ... )
+    >>> clf = OvALinearXC(init=Zero()).fit(X, Y)
+    >>> bool((clf.coef_ != OvALinearXC(init="zero").fit(X, Y).coef_).nnz == 0)
+    True
+    """
+
+    def mixtures(
+        self, prepared: Any, problem: OneVsAllProblem, positives: PositiveSums
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return zeros."""
+        none = np.zeros(len(positives.weight))
+        return none, none, np.zeros(problem.n_features + 1)
+
+    def start(
+        self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
+    ) -> np.ndarray:
+        """Return zeros."""
+        return np.zeros(problem.n_features + 1)
+
+
+class Given(Initialiser):
+    """Start at given vectors.
+
+    Parameters
+    ----------
+    vectors : ndarray or csr_array of shape (L, d) or (L, d + 1)
+        One row per label; an additional column holds intercepts.
+
+    Examples
+    --------
+    A fit that starts from a solution takes fewer Newton steps:
+
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.one_vs_all.starts import Given
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ... )
+    >>> first = OvALinearXC().fit(X, Y)
+    >>> again = OvALinearXC(C=0.55, init=Given(first.coef_)).fit(X, Y)
+    >>> bool(again.n_iter_.sum() < 0.9 * first.n_iter_.sum())
+    True
+    """
+
+    def __init__(self, vectors: Any) -> None:
+        self.vectors = vectors
+
+    def sparse_starts(self, prepared: Any, problem: OneVsAllProblem, labels: np.ndarray) -> Any:
+        """Return the rows of some labels, if they are sparse."""
+        if not sp.issparse(self.vectors):
+            return None
+        rows = self.vectors[labels]
+        without = problem.n_features + 1 - rows.shape[1]
+        return sp.hstack([rows, sp.csr_array((len(labels), without))], "csr") if without else rows
+
+    def start(
+        self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
+    ) -> np.ndarray:
+        """Return the label's row."""
+        row = self.vectors[[label]]
+        row = row.toarray()[0] if hasattr(row, "toarray") else row[0]
+        w = np.zeros(problem.n_features + 1)
+        w[: row.shape[0]] = row
+        return w

@@ -60,6 +60,10 @@ class Points:
         self.d = d
 
     @property
+    def arrays(self):
+        return self.indptr, self.features, self.values
+
+    @property
     def intercept(self):
         return np.array([v[-1] for v in in_pieces(self.indptr, self.values, 1)], np.float64)
 

@@ -13,32 +13,33 @@ from hypothesis import strategies as st
 from sklearn_xc._compile.jit import kernel
 from sklearn_xc._input.data import read_only
 from sklearn_xc.one_vs_all.kernels.block_newton import (
+    Rows,
+    WorkingSets,
+    block_newton_kernels,
+    measure_start,
+    prune_point,
+)
+from sklearn_xc.one_vs_all.kernels.line_search import (
     ACTIVE_FACTOR,
     ACTIVE_SHARE,
     APPROACH,
-    DAMPING,
     LEAST_SHARE,
+    MAX_HALVED,
     MAX_HALVINGS,
-    MAX_UNSEEN,
+    NEWTON,
     SAMPLE_SHARE,
     SHORTER,
     SUFFICIENT_DECREASE,
-    block_newton_kernels,
     mark_positives,
-    measure_start,
     merge_rows,
-    prune_point,
 )
-from sklearn_xc.one_vs_all.kernels.lanes import NEWTON, Rows, WorkingSets
 from sklearn_xc.one_vs_all.losses import LOSSES
-from sklearn_xc.one_vs_all.solver.newton_cg import _make_lanes, _make_scratch, _no_working_sets
+from sklearn_xc.one_vs_all.solver.newton_cg import _lanes, _make_scratch, _no_working_sets
 
 #: Label of each lane: 7 is on every instance, 4 on none.
 LABELS = np.array([2, 0, 7, 4])
 #: Conjugate gradients to the end: the direction is that of the Newton system.
 EXACT = (0.0, 0.01, 400)
-#: (fit_intercept, regularize_intercept)
-INTERCEPTS = [(True, True), (True, False), (False, True)]
 
 merge, mark = kernel(merge_rows), kernel(mark_positives)
 row_lists = st.lists(st.integers(0, 30), unique=True).map(sorted)
@@ -49,7 +50,7 @@ def as_rows(values):
 
 
 class Block:
-    """Lanes at work on a problem; lane k has label ``labels[k]``, and no objective yet."""
+    """Lanes of a problem; lane k has label ``labels[k]``, and no objective yet."""
 
     def __init__(self, problem, objective_of, labels=LABELS, room=None, cg=EXACT):
         n, m = problem.n_samples, len(labels)
@@ -59,23 +60,27 @@ class Block:
         self.advance_lanes = block_newton_kernels(problem.loss, problem.rows_of).advance
         weight = problem.weight.astype(float)
         self.data = Rows(
-            X=problem.instances.arrays, weight=problem.weight, total_weight=float(weight.sum()),
+            X=problem.instances.arrays,
+            weight=problem.weight,
+            total_weight=float(weight.sum()),
             sample=as_rows(np.arange(0, n, 2)),
-            y_indptr=problem.y_indptr, y_rows=problem.y_rows,
-            intercept=problem.intercept, ridge=problem.ridge, gap=problem.relative_gap,
-        )  # fmt: skip
-        self.lanes = _make_lanes(problem, m)._replace(active=np.full((m, n), -1, np.int32))
+            y_indptr=problem.y_indptr,
+            y_rows=problem.y_rows,
+            intercept=problem.intercept,
+            gap=problem.relative_gap,
+        )
+        self.lanes = _lanes(problem, m)._replace(active=np.full((m, n), -1, np.int32))
         self.lanes.label[:] = labels
         self.lanes.plus[:], self.lanes.minus[:] = problem.plus[labels], problem.minus[labels]
         self.lanes.objective[:] = np.inf
         self.sets = _no_working_sets(problem, m)
-        self.scratch = _make_scratch(problem)
+        self.scratch = _make_scratch(problem, False)
         if room is not None:
             copy = problem.rows_of.make_copy(n, max(room, 0), problem.dtype)
             self.scratch = self.scratch._replace(local=copy, room=room)
 
     def point(self, k):
-        return self.lanes.stand(k)
+        return self.lanes.iterate(k)
 
     def trial(self, k):
         return self.lanes.trial(k)
@@ -113,14 +118,14 @@ class Block:
         )
 
     def start(self, points):
-        """Put the lanes where they are to begin."""
+        """Set the start points of the lanes."""
         for k, point in enumerate(points):
             self.set_trial(k, point)
         self.advance()
 
-    def look_anyway(self):
-        """Have the trial points looked at whatever they activate: as if halved often enough."""
-        self.lanes.n_unseen[:] = MAX_UNSEEN
+    def evaluate_anyway(self):
+        """Evaluate the trial points whatever they activate, as if halved often enough."""
+        self.lanes.n_halved[:] = MAX_HALVED
 
     def copy_of_lanes(self):
         return type(self.lanes)(*[array.copy() for array in self.lanes])
@@ -152,10 +157,10 @@ class Block:
         return share
 
     def activates_many(self, k, candidates):
-        """Tell whether a lane's trial point is to be halved unseen."""
+        """Tell whether a lane's trial point is to be halved without evaluation."""
         lanes = self.lanes
         may = lanes.purpose[k] == NEWTON and np.isfinite(lanes.objective[k])
-        if not may or lanes.n_unseen[k] >= MAX_UNSEEN or np.isinf(self.kink):
+        if not may or lanes.n_halved[k] >= MAX_HALVED or np.isinf(self.kink):
             return False
         before = self.weight_of(lanes.active[k, : lanes.n_active[k]])
         before += self.weight_of(self.problem.positives(lanes.label[k]))
@@ -185,12 +190,10 @@ def assert_lane_is_right(block, k):
     if np.isfinite(block.kink):
         np.testing.assert_array_equal(lanes.active[k, : len(active)], active)
     assert lanes.norm2[k] == pytest.approx(w[:-1] @ w[:-1], rel=1e-12)
-    assert lanes.n_unseen[k] == 0
+    assert lanes.n_halved[k] == 0
     if lanes.gradient_norm[k] == 0:
         assert lanes.n_products[k] == 0
         return
-    if objective.fit_intercept and not objective.regularize_intercept:
-        hessian[-1, -1] += DAMPING * abs(gradient[-1])
     step = -np.linalg.lstsq(hessian, gradient)[0]
     tolerance = 20 * float(np.finfo(block.problem.dtype).eps) ** 0.5
     step *= block.share_of_the_step(k, step)
@@ -203,23 +206,13 @@ def assert_lane_is_right(block, k):
 
 def assert_moved_by(lam, block, k, before):
     """Compare where a lane stands with the point between its two points before."""
-    w, v = before.stand(k), before.trial(k)
+    w, v = before.iterate(k), before.trial(k)
     if lam == 1:
         np.testing.assert_array_equal(block.point(k), v)
     else:
         between = (1 - lam) * w.astype(float) + lam * v.astype(float)
         atol = 3 * np.finfo(w.dtype).eps * max(np.abs(w).max(), np.abs(v).max())
         np.testing.assert_allclose(block.point(k), between, rtol=0, atol=atol)
-
-
-def assert_lanes_are_the_same(lanes, others, which, but=()):
-    """Compare all that some lanes know, to the byte; their points may be stored elsewhere."""
-    for k in which:
-        assert lanes.stand(k).tobytes() == others.stand(k).tobytes()
-        assert lanes.trial(k).tobytes() == others.trial(k).tobytes()
-        for name, array in lanes._asdict().items():
-            if name not in ("points", "first", *but):
-                assert array[k].tobytes() == getattr(others, name)[k].tobytes(), name
 
 
 def assert_scratch_is_as_it_was(block):
@@ -249,9 +242,11 @@ def make_block(xy, make_problem, objective_of):
     def make(loss="squared_hinge", dtype=np.float64, kind="copied", labels=LABELS, **parameters):
         rng = np.random.default_rng(0)
         parameters = {
-            "weight": 0.5 + rng.random(120), "plus": 0.5 + rng.random(15),
-            "minus": 0.5 + rng.random(15), **parameters,
-        }  # fmt: skip
+            "weight": 0.5 + rng.random(120),
+            "plus": 0.5 + rng.random(15),
+            "minus": 0.5 + rng.random(15),
+            **parameters,
+        }
         problem = make_problem(*xy, loss=loss, dtype=dtype, dense=kind == "dense", **parameters)
         room = {"copied": xy[0].nnz, "in place": -1, "dense": None}[kind]
         return Block(problem, objective_of, labels, room)
@@ -268,12 +263,12 @@ def random_points(block, scale=0.3):
     return points
 
 
-@pytest.mark.parametrize("intercepts", INTERCEPTS, ids=str)
-def test_newton_steps_are_those_of_the_dense_algorithm(make_block, loss, dtype, kind, intercepts):
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_newton_steps_are_those_of_the_dense_algorithm(
+    make_block, loss, dtype, kind, fit_intercept
+):
     """From a start, some steps: where each lane goes, what it finds there and where next."""
-    block = make_block(
-        loss, dtype, kind, fit_intercept=intercepts[0], regularize_intercept=intercepts[1]
-    )
+    block = make_block(loss, dtype, kind, fit_intercept=fit_intercept)
     starts = random_points(block).astype(dtype)
     block.start(starts)
     for k, start in enumerate(starts):
@@ -283,45 +278,44 @@ def test_newton_steps_are_those_of_the_dense_algorithm(make_block, loss, dtype, 
     first = block.lanes.gradient_norm.copy()
     for _ in range(4):
         # Near the minimum rounding decides.
-        going = np.flatnonzero(block.lanes.gradient_norm > 1e-3 * first)
-        candidates = {k: block.candidates(k) for k in going}
+        active = np.flatnonzero(block.lanes.gradient_norm > 1e-3 * first)
+        candidates = {k: block.candidates(k) for k in active}
         before = block.copy_of_lanes()
-        crowded = {k: block.activates_many(k, candidates[k]) for k in going}
-        expected = {k: block.step_to_take(k) for k in going}
-        block.advance(going, candidates.values())
-        for k in going:
-            if crowded[k]:
+        is_halved = {k: block.activates_many(k, candidates[k]) for k in active}
+        expected = {k: block.step_to_take(k) for k in active}
+        block.advance(active, candidates.values())
+        for k in active:
+            if is_halved[k]:
                 assert block.lanes.step_length[k] == -1
                 continue
-            assert block.lanes.step_length[k] == expected[k] * 0.5 ** before.n_unseen[k]
+            assert block.lanes.step_length[k] == expected[k] * 0.5 ** before.n_halved[k]
             assert_moved_by(expected[k], block, k, before)
             assert_lane_is_right(block, k)
     assert_scratch_is_as_it_was(block)
 
 
 @pytest.mark.parametrize(("factor", "promise"), [(1.5, 1), (1.5, 40), (2.5, 40), (30, 1), (-1, -1)])
-@pytest.mark.parametrize("ridge", [True, False])
 def test_a_step_too_long_is_halved_until_it_decreases_enough(
-    make_block, loss, dtype, kind, factor, promise, ridge
+    make_block, loss, dtype, kind, factor, promise
 ):
     """Newton steps too long, slopes that promise too much, and steps that go up."""
-    block = make_block(loss, dtype, kind, regularize_intercept=ridge)
+    block = make_block(loss, dtype, kind)
     block.start(random_points(block))
     for k in range(len(LABELS)):
         w = block.point(k).astype(float)
         block.set_trial(k, w + factor * (block.trial(k) - w))
         block.lanes.slope[k] *= promise
-    block.look_anyway()
+    block.evaluate_anyway()
     before = block.copy_of_lanes()
     expected = np.array([block.step_to_take(k) for k in range(len(LABELS))])
     assert (expected < 1).any() or (factor, promise) == (1.5, 1)
     assert (expected > 0).all() == (factor > 0)
     block.advance()
-    np.testing.assert_array_equal(block.lanes.step_length, expected * 0.5**MAX_UNSEEN)
+    np.testing.assert_array_equal(block.lanes.step_length, expected * 0.5**MAX_HALVED)
     for k, lam in enumerate(expected):
         if lam == 0:
             assert block.lanes.current[k] == before.current[k]
-            np.testing.assert_array_equal(block.point(k), before.stand(k))
+            np.testing.assert_array_equal(block.point(k), before.iterate(k))
             np.testing.assert_array_equal(block.trial(k), before.trial(k))
             assert block.lanes.objective[k] == before.objective[k]
             assert block.lanes.n_products[k] == 0
@@ -329,41 +323,6 @@ def test_a_step_too_long_is_halved_until_it_decreases_enough(
             assert_moved_by(lam, block, k, before)
             assert_lane_is_right(block, k)
     assert_scratch_is_as_it_was(block)
-
-
-def test_steps_stop_short_of_the_kink(make_block, dtype, kind):
-    """The mean score of the sample goes so far at most, wherever it begins."""
-    block = make_block("squared_hinge", dtype, kind)
-    starts = 0.01 * random_points(block)
-    starts[:, -1] = -8, -1.2, -3, -4
-    block.start(starts)
-    sample, shares = block.data.sample, []
-    weight = block.problem.weight[sample].astype(float)
-    for k in range(len(LABELS)):
-        mean = weight @ block.objectives[k].rows[sample] / weight.sum()
-        score, tried = mean @ block.point(k), mean @ block.trial(k)
-        shares.append((tried - score) / (-block.kink - score))
-        assert_lane_is_right(block, k)
-    assert max(shares) <= APPROACH * (1 + 1e-4)
-    assert np.isclose(shares, APPROACH, rtol=1e-4).any()
-
-
-def test_a_lane_does_not_depend_on_the_lanes_beside_it(make_block, loss, dtype, kind):
-    """Bit for bit: all lanes in one call, or some of them in another order, or each alone."""
-    block = make_block(loss, dtype, kind)
-    block.cg = (0.5, 0.01, 100)
-    block.start(random_points(block, scale=1.0))
-    block.advance()
-    before = block.copy_of_lanes()
-    block.advance()
-    together = block.lanes
-    for calls in ([[0], [1], [2], [3]], [[3, 1], [0, 2]]):
-        block.lanes = type(before)(*[array.copy() for array in before])
-        for done, call in enumerate(calls):
-            block.advance(call)
-            waiting = np.concatenate(calls[done + 1 :] or [[]]).astype(int)
-            assert_lanes_are_the_same(block.lanes, together, call)
-            assert_lanes_are_the_same(block.lanes, before, waiting)
 
 
 class TestWorkingSets:
@@ -406,20 +365,23 @@ class TestWorkingSets:
         n_entries = np.array([copy.nnz for copy in copies])
         block.sets = WorkingSets(
             n_rows=np.where(np.isin(np.arange(m), chosen), n_rows, -1),
-            first_row=np.cumsum(n_rows) - n_rows, first_entry=np.cumsum(n_entries) - n_entries,
+            first_row=np.cumsum(n_rows) - n_rows,
+            first_entry=np.cumsum(n_entries) - n_entries,
             indptr=read_only(np.concatenate([c.indptr for c in copies]).astype(np.int64)),
             indices=read_only(np.concatenate([c.indices for c in copies]).astype(np.int32)),
             data=read_only(np.concatenate([c.data for c in copies])),
             weight=read_only(problem.weight[np.concatenate(rows)]),
             y_indptr=read_only(np.cumsum([0, *map(len, positives)])),
             y_rows=read_only(as_rows(np.concatenate(positives))),
-            gap=np.broadcast_to(gap, m).astype(float), max_iter=max_iter,
-        )  # fmt: skip
+            gap=np.broadcast_to(gap, m).astype(float),
+            max_iter=max_iter,
+        )
         width = np.array([len(listed) + 1 for listed in features])
         block.lanes = block.lanes._replace(
             points=np.zeros(2 * width.sum(), problem.dtype),
-            first=2 * (np.cumsum(width) - width), width=width,
-        )  # fmt: skip
+            first=2 * (np.cumsum(width) - width),
+            width=width,
+        )
         return rows, features
 
     @staticmethod
@@ -436,11 +398,8 @@ class TestWorkingSets:
         return out
 
     @pytest.mark.parametrize("share", [1.0, 0.4])
-    @pytest.mark.parametrize("ridge", [True, False])
-    def test_a_lane_goes_on_to_the_minimum_over_its_rows(
-        self, make_block, loss, dtype, kind, share, ridge
-    ):
-        block = make_block(loss, dtype, kind, regularize_intercept=ridge)
+    def test_a_lane_reaches_the_minimum_over_its_rows(self, make_block, loss, dtype, kind, share):
+        block = make_block(loss, dtype, kind)
         m = len(LABELS)
         rows, features = self.give_sets(block, range(m), share=share)
         lanes = block.lanes
@@ -450,9 +409,11 @@ class TestWorkingSets:
         for k in range(m):
             whole = block.objectives[k]
             objective = dataclasses.replace(
-                whole, X=whole.X[rows[k]], positive=whole.positive[rows[k]],
+                whole,
+                X=whole.X[rows[k]],
+                positive=whole.positive[rows[k]],
                 weight=whole.weight[rows[k]],
-            )  # fmt: skip
+            )
             w = self.spread(block, features[k], block.point(k))
             gradient = objective.gradient(w)
             assert lanes.objective[k] == pytest.approx(objective.value(w), rel=1e-12)
@@ -464,46 +425,17 @@ class TestWorkingSets:
             np.testing.assert_array_equal(lanes.active[k, : lanes.n_active[k]], active)
             assert 1 <= lanes.n_iter[k] <= lanes.n_products[k]
             found = scipy.optimize.minimize(
-                objective.value, np.zeros(len(w)), jac=objective.gradient, hess=objective.hessian,
-                method="trust-exact", options={"gtol": 1e-10, "maxiter": 500},
-            )  # fmt: skip
-            # The curvature is 1 or more, but that of a free intercept may be 0.
-            near = 1e-6 + enough
-            assert lanes.objective[k] == pytest.approx(found.fun, abs=near**ridge * near)
-            if ridge:
-                np.testing.assert_allclose(w, found.x, rtol=0, atol=near)
+                objective.value,
+                np.zeros(len(w)),
+                jac=objective.gradient,
+                hess=objective.hessian,
+                method="trust-exact",
+                options={"gtol": 1e-10, "maxiter": 500},
+            )
+            near = 1e-6 + enough  # the curvature is 1 or more
+            assert lanes.objective[k] == pytest.approx(found.fun, abs=near**2)
+            np.testing.assert_allclose(w, found.x, rtol=0, atol=near)
         assert_scratch_is_as_it_was(block)
-
-    @pytest.mark.parametrize("occupied", [[0, 1, 2, 3], [3, 2, 1, 0]])
-    def test_lanes_with_and_without_one_do_not_depend_on_each_other(
-        self, make_block, loss, dtype, kind, occupied
-    ):
-        """Bit for bit, whichever of them come first in a call, and if each is alone in one."""
-        mixed, alone, plain = (make_block(loss, dtype, kind) for _ in range(3))
-        with_set, without = [1, 3], [0, 2]
-        starts = random_points(mixed, scale=1.0)
-        for block in (mixed, alone, plain):
-            block.lanes.threshold[:] = 1e-3
-            chosen = [] if block is plain else with_set
-            _, features = self.give_sets(block, chosen, gap=1e-4)
-            self.start(block, features, starts)
-        before = plain.copy_of_lanes()
-        mixed.advance(occupied)
-        plain.advance(without)
-        for k in with_set:
-            alone.advance([k])
-        assert_lanes_are_the_same(mixed.lanes, plain.lanes, without)
-        assert_lanes_are_the_same(mixed.lanes, alone.lanes, with_set)
-        assert_lanes_are_the_same(alone.lanes, before, without)
-        assert (mixed.lanes.gradient_norm <= mixed.lanes.threshold).tolist() == [
-            k in with_set for k in range(4)
-        ]
-        for _ in range(3):  # steps of those without, some halved unseen
-            mixed.advance(without)
-            plain.advance(without)
-        assert_lanes_are_the_same(mixed.lanes, plain.lanes, without)
-        assert_lanes_are_the_same(mixed.lanes, alone.lanes, with_set)
-        assert (mixed.lanes.n_iter[without] == 0).all()
 
 
 @given(a=row_lists, b=row_lists)

@@ -18,23 +18,29 @@ from sparse_points import (
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc.one_vs_all.kernels import row_search as search
-from sklearn_xc.one_vs_all.solver.problem import postings
+from sklearn_xc.one_vs_all.problem import postings
 
 NONE = np.empty(0, np.int32)
 
 
-def run_look(instances, points, prune, kinks, share, most, known):
+def run_search(instances, points, prune, kinks, share, most, known):
     """Return what ``list_rows_above`` lists for each point, and whether it is left."""
     (n, d), dtype = instances.shape, instances.dtype
-    by_feature, longest = postings(instances)
     dense, scores = np.zeros(d, dtype), np.zeros(n + 1, np.float32)
     met, indptr = np.empty(n + 1, np.int32), np.full(len(kinks) + 1, -7)
-    known_indptr, known_rows = pooled(known, np.int32)
     out, is_left = search.list_rows_above(
-        instances.arrays, by_feature, longest, (points.indptr, points.features, points.values),
-        prune, kinks, share, most, (known_indptr, known_rows), (dense, scores, met), indptr,
+        instances.arrays,
+        postings(instances),
+        points.arrays,
+        prune,
+        kinks,
+        share,
+        most,
+        pooled(known, np.int32),
+        (dense, scores, met),
+        indptr,
         np.empty(1, np.int32),
-    )  # fmt: skip
+    )
     assert not dense.any()
     assert not scores.any()
     return in_pieces(indptr, out[: indptr[-1]]), is_left
@@ -43,7 +49,7 @@ def run_look(instances, points, prune, kinks, share, most, known):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @settings(max_examples=200)
 @given(data=st.data(), n=st.integers(1, 30), d=st.integers(1, 20), seed=SEEDS)
-def test_a_look_lists_all_rows_above_the_kink_and_no_others(dtype, data, n, d, seed):
+def test_a_search_lists_all_rows_above_the_kink_and_no_others(dtype, data, n, d, seed):
     rng = np.random.default_rng(seed)
     of_rows, of_points = data.draw(scales(dtype)), data.draw(scales(dtype))
     instances, X = make_rows(rng, n, d, dtype, of_rows, rng.choice([0, 0, 2]))
@@ -52,7 +58,7 @@ def test_a_look_lists_all_rows_above_the_kink_and_no_others(dtype, data, n, d, s
     prune = dtype(rng.choice([0, 1e-3, 0.3, 3]) * 10.0**of_points)
     kinks, share = choose_kinks(rng, X, points, prune), data.draw(st.floats(0.05, 0.95))
     known = random_lists(rng, n, 8)
-    lists, is_left = run_look(instances, points, prune, kinks, share, 10**9, known)
+    lists, is_left = run_search(instances, points, prune, kinks, share, 10**9, known)
     slack, largest = kinks - points.intercept, points.dense().max(axis=1)
     is_in_range = (slack > 1e-20) & (slack < 1e20) & (largest > 1e-20) & (largest < 1e20)
     assert is_left[slack <= 0].all()
@@ -69,7 +75,7 @@ def test_a_look_lists_all_rows_above_the_kink_and_no_others(dtype, data, n, d, s
     assert not any(len(lists[c]) for c in np.flatnonzero(is_left))
     # With fewer non-zeros to read more points are left, and what others list is the same.
     for most in [*sorted(rng.integers(0, instances.arrays[0][-1] + 1, 3))[::-1], -1]:
-        fewer, also_left = run_look(instances, points, prune, kinks, share, int(most), known)
+        fewer, also_left = run_search(instances, points, prune, kinks, share, int(most), known)
         assert (also_left >= is_left).all()
         is_left = also_left
         for c in range(8):
@@ -95,9 +101,15 @@ def test_the_highest_of_long_lists_are_kept(n, m, prune, seed):
     indptr, rows = pooled(lists, np.int32)
     dense = np.zeros(d)
     is_cut = search.keep_highest(
-        instances.arrays, points.indptr, points.features, points.values, prune, levels, wanted,
-        indptr, rows, dense,
-    )  # fmt: skip
+        instances.arrays,
+        points.arrays,
+        prune,
+        levels,
+        wanted,
+        indptr,
+        rows,
+        dense,
+    )
     assert not dense.any()
     for c, kept in enumerate(in_pieces(indptr, rows)):
         one, own = lists[c], scores[c]
@@ -120,49 +132,35 @@ def test_the_highest_of_long_lists_are_kept(n, m, prune, seed):
         assert (own[one] >= own[dropped].max() - 2 * part).sum() >= wanted[c]
 
 
-@settings(max_examples=60, deadline=None)
-@given(n=st.integers(1, 60), m=st.integers(1, 6), prune=st.sampled_from([0.0, 0.3]), seed=SEEDS)
-def test_a_sample_says_above_which_score_there_are_enough_rows(n, m, prune, seed):
-    rng = np.random.default_rng(seed)
-    d = int(rng.integers(1, 9))
-    instances, X = make_rows(rng, n, d)
-    points, dense = Points(rng, m, d), np.zeros(d)
-    sample = np.sort(rng.permutation(n)[: rng.integers(1, n + 1)]).astype(np.int32)
-    scores = (points.dense(prune) @ X.T + points.intercept[:, None])[:, sample]
-    wanted, levels = rng.integers(1, n + 1, m), np.full(m, np.nan)
-    search.find_high_levels(
-        instances.arrays, sample, points.indptr, points.features, points.values, prune, wanted,
-        levels, dense,
-    )  # fmt: skip
-    assert not dense.any()
-    for own, n_wanted, level in zip(scores, wanted, levels, strict=True):
-        if n_wanted >= len(sample):
-            assert level == -np.inf
-            continue
-        size = 1e-6 * (1 + np.abs(own).max())
-        reach = own.max() - min(own.min(), 0.0) + np.abs(points.intercept).max()
-        assert (own > level + size).sum() <= n_wanted or level >= own.max() - reach / 255 - size
-        # As many as are wanted, but for 256th parts of the range.
-        assert (own >= level - 2 * reach / 255 - size).sum() >= n_wanted
-
-
 def run_similar(instances, weight, positives, wanted, most, start=None, largest=10**9):
     """Return what ``list_similar_rows`` lists for each label, and which are left."""
     (n, d), m = instances.shape, len(positives)
-    by_feature, longest_row = postings(instances)
     of_positives, of_shared, shared, kink, share = start or (
-        np.ones(m), np.zeros(m), np.zeros(d + 1), -1.0, 0.4
-    )  # fmt: skip
+        np.ones(m),
+        np.zeros(m),
+        np.zeros(d + 1),
+        -1.0,
+        0.4,
+    )
     y_indptr, y_rows = pooled(positives, np.int32)
     room = np.full(len(instances.arrays[1]) * 2 + d + 2, -7, np.int32)
     work, scores = np.zeros(d + 1), np.zeros(n + 1, np.float32)
     indptr = np.empty(m + 1, np.int64)
     out, is_left = search.list_similar_rows(
-        instances.arrays, read_only(weight), by_feature, longest_row,
-        (read_only(y_indptr), read_only(y_rows)), np.arange(m), (of_positives, of_shared, shared),
-        kink, share, np.asarray(wanted), (most, largest),
-        (work, room[: d + 1], scores, np.empty(n + 1, np.int32)), indptr, np.empty(1, np.int32),
-    )  # fmt: skip
+        instances.arrays,
+        read_only(weight),
+        postings(instances),
+        (read_only(y_indptr), read_only(y_rows)),
+        np.arange(m),
+        (of_positives, of_shared, shared),
+        kink,
+        share,
+        np.asarray(wanted),
+        (most, largest),
+        (work, room[: d + 1], scores, np.empty(n + 1, np.int32)),
+        indptr,
+        np.empty(1, np.int32),
+    )
     assert not work.any()
     assert not scores.any()
     assert (room[d + 1 :] == -7).all()

@@ -15,7 +15,7 @@ from sparse_points import (
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc.one_vs_all.kernels import working_set as ws
-from sklearn_xc.one_vs_all.kernels.lanes import Lanes, WorkingSets
+from sklearn_xc.one_vs_all.kernels.block_newton import Lanes, WorkingSets
 
 
 def run_describe(instances, weight, positives, mean):
@@ -24,9 +24,15 @@ def run_describe(instances, weight, positives, mean):
     work, room = np.zeros(d), np.full(len(instances.arrays[1]) + d + 1, -7, np.int32)
     out = np.full((3, len(positives)), np.nan)
     ws.describe_positives(
-        instances.arrays, read_only(weight), read_only(y_indptr), read_only(y_rows),
-        np.arange(len(positives)), mean, work, room[:d], out,
-    )  # fmt: skip
+        instances.arrays,
+        read_only(weight),
+        (read_only(y_indptr), read_only(y_rows)),
+        np.arange(len(positives)),
+        mean,
+        work,
+        room[:d],
+        out,
+    )
     assert not work.any()
     assert (room[d:] == -7).all()
     return out
@@ -46,7 +52,7 @@ def test_describe_positives(n, d, exponent, seed):
     np.testing.assert_allclose(out[2], sums @ mean[:-1])
 
 
-CROWD = 1000.0
+NEGATIVES = 1000.0
 
 
 class Copies:
@@ -67,17 +73,32 @@ class Copies:
         self.indptr, features = np.full(m + 1, -7), np.empty(total + 1, np.int32)
         position = np.full(d, -1, np.int32)
         ws.copy_rows_of_lanes(
-            self.instances.arrays, read_only(self.weight), CROWD, row_indptr, rows, position,
-            indptr, indices, data, weight, first_entry, self.indptr, features,
-        )  # fmt: skip
+            self.instances.arrays,
+            read_only(self.weight),
+            NEGATIVES,
+            (row_indptr, rows),
+            position,
+            (indptr, indices, data, weight, first_entry),
+            self.indptr,
+            features,
+        )
         assert (position == -1).all()
         self.features = features[: self.indptr[-1]]
         self.of_lane = in_pieces(self.indptr, self.features)
         y_indptr, y_rows = pooled([range(k) for k in self.n_positives], np.int32)
         self.sets = WorkingSets(
-            np.diff(row_indptr), row_indptr[:-1].copy(), first_entry, indptr, indices, data,
-            weight, y_indptr, y_rows, np.ones(m), 100,
-        )  # fmt: skip
+            np.diff(row_indptr),
+            row_indptr[:-1].copy(),
+            first_entry,
+            indptr,
+            indices,
+            data,
+            weight,
+            y_indptr,
+            y_rows,
+            np.ones(m),
+            100,
+        )
 
     def random_pool(self, rng, copies=2):
         """Return random points of the lanes one behind the other, each `copies` times as long."""
@@ -121,7 +142,8 @@ def test_copies_of_rows(n, d, m, exponent, seed):
         assert set(features) == set(np.flatnonzero(expected.any(axis=0)))
         assert len(set(features)) == len(features)
         np.testing.assert_array_equal(
-            sets.weight[first : first + len(rows)], np.where(rows < 0, CROWD, copies.weight[rows])
+            sets.weight[first : first + len(rows)],
+            np.where(rows < 0, NEGATIVES, copies.weight[rows]),
         )
 
 
@@ -133,16 +155,23 @@ def test_points_that_are_mixed_and_moved(n, d, m, seed):
     points, norm2 = copies.random_pool(rng), np.full(m, np.nan)
     before, dense = points.copy(), np.zeros(d + 1)
     ws.mix_points(
-        copies.sets, copies.indptr, copies.features, of_positives, of_shared, shared, dense,
-        points, norm2,
-    )  # fmt: skip
+        copies.sets,
+        (copies.indptr, copies.features),
+        (of_positives, of_shared, shared),
+        dense,
+        points,
+        norm2,
+    )
     assert not dense.any()
     old = Points(rng, m, d)
     moved, moved_norm2 = before.copy(), np.full(m, np.nan)
     ws.move_points(
-        old.indptr, old.features, old.values, copies.indptr, copies.features, dense, moved,
+        old.arrays,
+        (copies.indptr, copies.features),
+        dense,
+        moved,
         moved_norm2,
-    )  # fmt: skip
+    )
     assert not dense.any()
     for c, rows in enumerate(copies.rows):
         own, features = rows[: copies.n_positives[c]], copies.of_lane[c]
@@ -161,57 +190,32 @@ def test_points_that_are_mixed_and_moved(n, d, m, seed):
 
 @given(prune=st.sampled_from([0.0, 1e-2, 0.5, 100.0]), **SIZES)
 def test_points_that_are_pruned(n, d, m, prune, seed):
-    """Features of the point seen before that the lane has lost count as well."""
+    """Features of the point verified before that the lane has lost count as well."""
     rng = np.random.default_rng(seed)
-    copies, seen = Copies(rng, n, d, m), Points(rng, m, d)
+    copies, verified = Copies(rng, n, d, m), Points(rng, m, d)
     points, current = copies.random_pool(rng), rng.integers(0, 2, m)
     lanes, before = copies.lanes(points, current), points.copy()
-    stand, rises = copies.random_pool(rng, 1), np.full(m, np.nan)
+    weights, rises = copies.random_pool(rng, 1), np.full(m, np.nan)
     dense = np.zeros(d)
     ws.prune_points(
-        lanes, prune, copies.indptr, copies.features, seen.indptr, seen.features, seen.values,
-        dense, stand, rises,
-    )  # fmt: skip
+        lanes,
+        prune,
+        (copies.indptr, copies.features),
+        verified.arrays,
+        dense,
+        weights,
+        rises,
+    )
     assert not dense.any()
-    expected_points, stands = before.copy(), in_pieces(copies.indptr, stand, 1)
+    expected_points, found = before.copy(), in_pieces(copies.indptr, weights, 1)
     for c in range(m):
         here = lanes.first[c] + current[c] * lanes.width[c] + np.arange(lanes.width[c])
         w = before[here]
-        np.testing.assert_array_equal(stands[c], w)
+        np.testing.assert_array_equal(found[c], w)
         pruned = np.append(np.where(np.abs(w[:-1]) < prune, 0, w[:-1]), w[-1])
         expected_points[here + (1 - 2 * current[c]) * lanes.width[c]] = pruned
         np.testing.assert_allclose(lanes.trial_norm2[c], (pruned[:-1] ** 2).sum())
         now = np.maximum(copies.spread(c, w), copies.spread(c, pruned))
-        rise = np.linalg.norm(np.maximum(now - seen.dense(prune)[c], 0))
+        rise = np.linalg.norm(np.maximum(now - verified.dense(prune)[c], 0))
         np.testing.assert_allclose(rises[c], rise, rtol=1e-12)
     np.testing.assert_array_equal(lanes.points, expected_points)
-
-
-@given(
-    m=st.integers(1, 6), d=st.integers(1, 9), prune=st.sampled_from([0.0, 1e-3, 0.5]), seed=SEEDS
-)
-def test_lists_of_weights_and_some_of_several_lists(m, d, prune, seed):
-    rng = np.random.default_rng(seed)
-    points = Points(rng, m, d)
-    if len(points.features):  # a weight of just this size stays
-        at = points.indptr[:-1] + np.arange(m)
-        points.values[at[np.diff(points.indptr) > 0]] = -prune
-    indptr, features = np.full(m + 1, -7), np.full(len(points.features), -7, np.int32)
-    values = np.full(len(features), np.nan)
-    ws.list_pruned(points.indptr, points.features, points.values, prune, indptr, features, values)
-    which = rng.permutation(m)[: rng.integers(0, m + 1)]
-    for shift, pool in ((0, points.features), (1, points.values)):
-        lists = in_pieces(points.indptr, pool, shift)
-        expected = [lists[c] for c in which] + [pool[:0]]
-        ends = np.concatenate(([0], np.cumsum(np.diff(points.indptr)[which])))
-        out = np.full(ends[-1] + shift * len(which) + 1, -7, pool.dtype)
-        ws.take_lists(points.indptr, which, shift, pool, ends, out)
-        np.testing.assert_array_equal(out, [*np.concatenate(expected), -7])
-    pools = zip(
-        in_pieces(points.indptr, points.features), in_pieces(points.indptr, points.values, 1),
-        in_pieces(indptr, features), in_pieces(indptr, values), strict=True,
-    )  # fmt: skip
-    for old, w, new, v in pools:
-        kept = (w[:-1] != 0) & (np.abs(w[:-1]) >= prune)
-        np.testing.assert_array_equal(new, old[kept])
-        np.testing.assert_array_equal(v, w[:-1][kept])
