@@ -71,7 +71,17 @@ class Initialiser(BaseEstimator, ABC):
         return None
 
     def groups(self, labels: np.ndarray) -> list[tuple["Initialiser", np.ndarray]]:
-        """Return initialisers for working sets, each with the bool mask of its labels."""
+        """Return the initialisers to use on working sets.
+
+        Parameters
+        ----------
+        labels : ndarray of int64 of shape (m,)
+
+        Returns
+        -------
+        list of (Initialiser, ndarray of bool of shape (m,))
+            Each with a mask of its labels. The default is this one for all.
+        """
         return [(self, np.ones(len(labels), bool))]
 
     def parents(self, problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray | None:
