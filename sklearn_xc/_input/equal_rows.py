@@ -1,4 +1,4 @@
-"""Equal instances found, so that a repeated row and one with a weight are the same to a fit."""
+"""Merging of equal instances: repeating a row is the same as weighting it."""
 
 import hashlib
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from sklearn_xc._input.data import CsrRows, DenseRows
 from sklearn_xc._input.kernels.row_hash import hash_rows
 from sklearn_xc._input.row_pieces import row_pieces
 
-#: Values of a dense X that are hashed at a time.
+#: Number of values of a dense X that are hashed at a time.
 _DENSE_VALUES = 2**22
 
 
@@ -31,7 +31,7 @@ def distinct_instances(
     Returns
     -------
     rows : ndarray of int64 of shape (m,)
-        One row of X for each, in an order that follows from their content.
+        One row of X for each, in an order determined by their content.
     total : ndarray of float64 of shape (m,)
         Their weights.
     """
@@ -41,14 +41,14 @@ def distinct_instances(
 def distinct_by_hash(
     hashes: np.ndarray, indptr: np.ndarray, labels: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what ``distinct_instances`` does, of instances with these hashes.
+    """Return the distinct instances by their hashes, as ``distinct_instances`` does.
 
     Parameters
     ----------
     hashes : ndarray of uint64 of shape (n, m)
-        Equal for equal instances. The last column orders first.
+        Equal for equal instances. The last column is the first sort key.
     indptr, labels, weight
-        As there.
+        As in ``distinct_instances``.
     """
     used = np.flatnonzero((np.diff(indptr) > 0) & (weight > 0))
     hashes = np.column_stack([hashes, _hash_sets(indptr, labels)])[used]
@@ -67,8 +67,8 @@ def hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
         for first, last in row_pieces(X.indptr):
             start, indptr = X.indptr[first], X.indptr[first : last + 1]
             entries = slice(start, indptr[-1])
-            hash_rows(indptr - start, X.indices[entries], _bits(X.data[entries]),
-                      hashes[first:last])  # fmt: skip
+            bits = _bits(X.data[entries])
+            hash_rows(indptr - start, X.indices[entries], bits, hashes[first:last])
         return hashes
     n_together = max(1, _DENSE_VALUES // d)
     indices = np.tile(np.arange(d, dtype=np.int32), min(n, n_together))

@@ -1,8 +1,8 @@
-"""Features made by a vectorizer, and how to make them again without held-out rows.
+"""Features of a vectorizer that can be refitted without held-out rows.
 
-A vectorizer fitted to all rows knows every word of the held-out ones, unlike words of new texts.
-Within ``made_from``, fits of clones for thresholds, probabilities or stacks therefore fit the
-vectorizer to their own rows, too.
+A vectorizer fitted to all rows has seen every word of the held-out rows, but not of new texts.
+Within ``made_from``, clones that are fitted for thresholds, probabilities or stacks therefore refit
+the vectorizer to their own rows.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ class MadeFeatures(NamedTuple):
     vectorizer: Any
 
     def refitted(self, rows: np.ndarray) -> "Refitted | None":
-        """Return the vectorizer fitted to some rows; None if it cannot be, as without words."""
+        """Return the vectorizer fitted to some rows; None if that fails, as without words."""
         fitted, source = clone(self.vectorizer), safe_indexing(as_rows(self.source), rows)
         try:
             features = fit_transform(fitted, source)
@@ -46,7 +46,7 @@ class MadeFeatures(NamedTuple):
 
 
 class Refitted(NamedTuple):
-    """A vectorizer fitted to some of the rows: their features, itself, and the source of all."""
+    """A vectorizer refitted to some rows, their features, and the source of all rows."""
 
     made: MadeFeatures
     vectorizer: Any
@@ -69,7 +69,7 @@ _MADE: ContextVar[MadeFeatures | None] = ContextVar("made features", default=Non
 
 @contextmanager
 def made_from(made: MadeFeatures | None) -> Iterator[None]:
-    """Let fits to these very features refit the vectorizer, inside the ``with``."""
+    """Context in which fits to these features may refit the vectorizer."""
     token = _MADE.set(made)
     try:
         yield
@@ -78,13 +78,13 @@ def made_from(made: MadeFeatures | None) -> Iterator[None]:
 
 
 def made_features(X: Any) -> MadeFeatures | None:
-    """Return the source of X, if X are the features given to ``made_from``."""
+    """Return the record of X if ``made_from`` was called with these features."""
     made = _MADE.get()
     return made if made is not None and made.features is X else None
 
 
 def is_bound_to_columns(classifier: Any, features: Any) -> bool:
-    """Return whether some parameter refers to each column, so that the vocabulary must stay."""
+    """Return whether a parameter has an entry per column, so that the vocabulary must be kept."""
     n_columns = np.shape(features)[1] if len(np.shape(features)) == 2 else None
     return any(
         _is_of_columns(value, n_columns) for value in classifier.get_params(deep=True).values()

@@ -1,4 +1,4 @@
-"""Exchangeable parts of estimators, each a name or an object with parameters of its own."""
+"""Exchangeable parts of estimators: a name, or an object with parameters of its own."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -19,8 +19,7 @@ class ParameterizedParts:
         Parameters
         ----------
         **params : dict
-            Names and values. If a part is None and has a default, the default takes its place
-            before its parameters are set.
+            Names and values. If a part is None, its default is set first.
 
         Returns
         -------
@@ -30,13 +29,12 @@ class ParameterizedParts:
         Raises
         ------
         ValueError
-            For an unknown name, and for parameters of a part that is given by its name: pass an
-            object instead.
+            For an unknown name, and for parameters of a part given by its name.
         """
         return super().set_params(**self._with_parts(params))  # type: ignore[misc]
 
     def _with_parts(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Add defaults of parts whose parameters are set; raise an error for parts by name."""
+        """Add defaults of parts whose parameters are set; parts by name are an error."""
         own: Any = self
         for key in list(params):
             name, nested, _ = key.partition("__")
@@ -100,7 +98,7 @@ def new_part(
     who: str,
     protocol: str,
 ) -> Any:
-    """Return a new part: of a name, or a clone.
+    """Return a new part from its name, or a clone of an object.
 
     Parameters
     ----------
@@ -108,16 +106,16 @@ def new_part(
         A key of `table`, or an instance, which is cloned.
     table : mapping of str to class
     methods : sequence of str
-        What an instance must have besides ``get_params`` and ``set_params``.
+        Methods of an instance besides ``get_params`` and ``set_params``.
     who : str
-        How messages name the argument, such as "NGAMEEmbeddingXC: sampler".
+        The argument in messages, such as "NGAMEEmbeddingXC: sampler".
     protocol : str
         The class that documents the methods, for messages.
 
     Raises
     ------
     ValueError
-        If `given` is neither.
+        For anything else.
     """
     if isinstance(given, str) and given in table:
         return table[given]()

@@ -1,11 +1,11 @@
-"""Ranges of rows of about equal size, so that what is worked out for each entry stays small."""
+"""Ranges of rows with about equally many entries, which bound temporary arrays."""
 
 import itertools
 from collections.abc import Iterator
 
 import numpy as np
 
-#: A range holds about so many entries: with numbers of 8 bytes for each, 1 MiB.
+#: Number of entries in a range: 1 MiB of 8-byte numbers.
 ENTRIES = 2**17
 
 
@@ -21,7 +21,7 @@ def row_pieces(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
     if indptr[-1] <= ENTRIES and n <= ENTRIES:
         yield 0, n
         return
-    # The rows count too: there may be very many without an entry.
+    # Ranges are also limited in rows, many of which may be empty.
     steps = np.arange(ENTRIES, int(indptr[-1]), ENTRIES)
     cuts = np.searchsorted(indptr, steps, side="left")
     cuts = np.unique(np.concatenate(([0], cuts, np.arange(0, n, ENTRIES), [n])))

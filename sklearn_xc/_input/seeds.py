@@ -1,4 +1,4 @@
-"""The one way in which estimators draw seeds."""
+"""Seeds of estimators."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ from sklearn.utils import check_random_state
 
 
 def draw_seed(random_state: Any) -> int:
-    """Return a seed from `random_state`, as scikit-learn reads it: int, RandomState or None.
+    """Return a seed from `random_state`: int, RandomState or None, as in scikit-learn.
 
-    All that is random in a fit follows from one such number, by ``numpy.random.default_rng((seed,
-    what))``, so that nothing depends on the number of threads or on what else was drawn.
+    All random numbers of a fit come from ``numpy.random.default_rng((seed, key))``, independent of
+    the number of threads and of other draws.
     """
     return int(check_random_state(random_state).randint(2**31 - 1))

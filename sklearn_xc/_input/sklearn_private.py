@@ -1,7 +1,8 @@
-"""All that the package takes from inside scikit-learn: the one file to look at when it changes.
+"""Everything private that the package imports from scikit-learn, in one file.
 
-What is not private is imported from scikit-learn where it is used.
+Public names of scikit-learn are imported where they are used.
 """
+# ruff: noqa: F401 (names for other files)
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,31 +30,12 @@ try:  # experimental in 1.9
 except ImportError:  # training goes without
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in for what takes callbacks."""
+        """Stand-in for estimators without callbacks."""
 
     @contextmanager
     def callbacks_around(estimator: Any) -> Iterator[None]:
-        """Stand in for what takes leave of an estimator's callbacks at the end of its fit."""
+        """Stand-in for the context that closes the callbacks of a fit."""
         yield
-
-
-__all__ = [
-    "BaseComposition",
-    "CallbackSupportMixin",
-    "ConstantPredictor",
-    "HasMethods",
-    "Interval",
-    "InvalidParameterError",
-    "Options",
-    "StrOptions",
-    "boosted_trees",
-    "callbacks_around",
-    "check_method_params",
-    "fit_context",
-    "num_samples",
-    "safe_indexing",
-    "validate_parameter_constraints",
-]
 
 
 def boosted_trees(model: Any) -> tuple[float, tuple[np.ndarray, ...], np.ndarray]:
@@ -69,10 +51,10 @@ def boosted_trees(model: Any) -> tuple[float, tuple[np.ndarray, ...], np.ndarray
     start : float
         The log-odds that the values of all trees add to.
     trees : tuple of ndarray
-        Root of each tree; feature, threshold (at most so much goes to the left), left, right and
+        Root of each tree; feature, threshold (values up to it go left), left, right and
         value of each node; -2 as feature and -1 as left and right in leaves.
     missing_left : ndarray of bool
-        For each node, whether what is missing goes to the left.
+        For each node, whether missing values go left.
     """
     start = float(np.asarray(model._baseline_prediction).ravel()[0])
     nodes = [predictors[0].nodes for predictors in model._predictors]

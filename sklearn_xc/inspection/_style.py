@@ -57,20 +57,6 @@ def draw_line(
     return line
 
 
-def log_ticks(ax: Any) -> None:
-    """Make the x axis logarithmic, with ticks between powers of ten on a short axis."""
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
-
-    ax.set_xscale("log")
-    low, high = ax.dataLim.intervalx
-    if high < 4 * low:
-        ax.xaxis.set_major_locator(MaxNLocator(5))
-    elif high < 1e3 * low:
-        ax.xaxis.set_major_locator(LogLocator(subs=range(1, 10) if high < 10 * low else (1, 2, 5)))
-    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.10g}")
-    ax.xaxis.set_minor_formatter(NullFormatter())
-
-
 def finish(ax: Any, loc: str = "best", **options: Any) -> None:
     """Remove the spines without an axis, and draw the legend if it has entries."""
     ax.spines[["top", "right"]].set_visible(False)

@@ -12,7 +12,6 @@ from sklearn_xc.inspection._style import (
     axes_for,
     draw_line,
     finish,
-    log_ticks,
     read_targets,
 )
 from sklearn_xc.metrics import propensity
@@ -458,7 +457,8 @@ class MetricByFrequencyDisplay(_ByFrequency):
         """
         ax = axes_for(ax, type(self).__name__)
         self.line_ = draw_line(ax, self.frequency, 100 * self.values, self.name, kwargs)
-        log_ticks(ax)
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.10g}")
         ax.set_xlabel("training instances of the label (geometric mean of each group)")
         ax.set_ylabel(_AXIS[self.metric].format(k=self.k))
         ax.set_ylim(bottom=0, auto=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.stats import binom
+from scipy.stats import binom, false_discovery_control
 
 from sklearn_xc._input.arguments import check_count, is_number, refuse_disguised
 from sklearn_xc._input.containers import as_sequence, frame_columns
@@ -380,6 +380,9 @@ def _compare_labels(
     only_a, only_b = count(a & ~b), count(b & ~a)
     p_value = np.minimum(1.0, 2 * binom.cdf(np.minimum(only_a, only_b), only_a + only_b, 0.5))
     n_true = count(np.ones(len(true.columns), bool))
+    q_value, tested = np.ones(len(labels)), p_value < 1  # others do not count as tests
+    if tested.any():
+        q_value[tested] = false_discovery_control(p_value[tested])
     order = np.lexsort((p_value, only_a - only_b))
     order = order[n_true[order] > 0]
     names = np.empty(len(labels), object)
@@ -391,15 +394,5 @@ def _compare_labels(
         "found_a": count(a)[order],
         "found_b": count(b)[order],
         "p_value": p_value[order],
-        "q_value": false_discovery_rates(p_value[order]),
+        "q_value": q_value[order],
     }
-
-
-def false_discovery_rates(p_values: np.ndarray) -> np.ndarray:
-    """Return Benjamini-Hochberg rates; labels with a p-value of 1 do not count as tests."""
-    rates = np.ones(len(p_values))
-    tested = np.flatnonzero(p_values < 1)
-    order = tested[np.argsort(p_values[tested], kind="stable")]
-    of_rank = p_values[order] * len(order) / np.arange(1, len(order) + 1)
-    rates[order] = np.minimum(1.0, np.minimum.accumulate(of_rank[::-1])[::-1])
-    return rates

@@ -9,7 +9,6 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_xc import OvALinearXC, TextClassifierXC, topk
 from sklearn_xc.inspection import compare_models
-from sklearn_xc.inspection.comparison import false_discovery_rates
 from sklearn_xc.metrics import get_scorer, paired_bootstrap, propensity, psp_at_k
 
 WORDS = {
@@ -106,18 +105,15 @@ def test_labels_and_groups(found, models):
         only_a, only_b = (sum(hit[1] == name for hit in hits) for hits in (a - b, b - a))
         p = binomtest(only_a, only_a + only_b).pvalue if only_a + only_b else 1.0
         assert row["p_value"] == pytest.approx(p)
+    tested = [row for row in rows if row["p_value"] < 1]
+    rates = false_discovery_control([row["p_value"] for row in tested])
+    assert [row["q_value"] for row in tested] == pytest.approx(rates.tolist())
     for group in rows_of(found.groups):
         here = [row for row in rows if group["lower"] <= row["n_train"] <= group["upper"]]
         n_true = sum(row["n_true"] for row in here)
         assert (group["n_labels"], group["n_true"]) == (len(here), n_true)
         assert group["a"] == pytest.approx(sum(row["found_a"] for row in here) / n_true)
         assert group["b"] == pytest.approx(sum(row["found_b"] for row in here) / n_true)
-
-
-def test_false_discovery_rates():
-    p = np.array([0.01, 0.5, 0.04, 0.03, 1.0])
-    expected = [*false_discovery_control(p[:4]), 1.0]
-    np.testing.assert_allclose(false_discovery_rates(p), expected)
 
 
 def test_text_and_picture(found):

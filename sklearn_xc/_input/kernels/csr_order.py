@@ -1,4 +1,4 @@
-"""CSR matrices in another order, of their rows or of their features."""
+"""CSR matrices with rows or features in another order."""
 
 import numpy as np
 
@@ -9,18 +9,18 @@ _ONE = np.uint64(1)
 
 @kernel
 def arrange_rows(indptr, indices, data, order, number, out_indptr, out_indices, out_data):
-    """Write rows in another order, their features with other numbers.
+    """Write rows in another order, with renumbered features.
 
     Parameters
     ----------
     indptr, indices, data : ndarray of int64, int32 and float
         CSR rows.
     order : ndarray of int64 of shape (n,)
-        Which row comes where.
+        Row of each place in the new order.
     number : ndarray of int32 of shape (d,)
         The new number of each feature.
     out_indptr : ndarray of int64 of shape (n + 1,)
-        Of the new order.
+        Row pointers of the new order.
     out_indices, out_data : ndarray
         Overwritten.
     """

@@ -8,22 +8,21 @@ import numpy as np
 from sklearn_xc._compile.emitters.int16_lanes import prefetch
 from sklearn_xc._compile.jit import inlined
 
-#: Rows whose beginning is fetched ahead, where their order is not that of X.
+#: Number of rows to prefetch ahead, if rows are not read in order.
 ROWS_AHEAD = 8
-#: Of a row that comes up soon so many cache lines are fetched, 16 non-zeros each; the processor
-#: follows longer ones by itself.
+#: Cache lines to prefetch of each row, 16 non-zeros each; the processor prefetches the rest.
 _LINES = 2
 _ONE = np.uint64(1)
 
 
 def make_copy(n, room, dtype):
-    """Return room for a compact copy of at most n rows with `room` non-zeros."""
+    """Allocate a compact copy of at most n rows with `room` non-zeros."""
     return np.empty(n + 1, np.int64), np.empty(room, np.int32), np.empty(room, dtype)
 
 
 @inlined
 def prefetch_row(X, i):
-    """Ask for the beginning of row i."""
+    """Prefetch the beginning of row i."""
     indptr, indices, data = X
     start = np.uint64(indptr[i])
     for line in range(_LINES):
@@ -43,7 +42,7 @@ def row_dot(X, i, vector):
 
 @inlined
 def row_dot_pair(X, i, one, two):
-    """Return ``x_i . one`` and ``x_i . two``: both vectors are waited for at the same time."""
+    """Return ``x_i . one`` and ``x_i . two``, loading both vectors at the same time."""
     indptr, indices, data = X
     first, second = data.dtype.type(0), data.dtype.type(0)
     for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
@@ -94,7 +93,7 @@ def add_row_and_squares(X, i, scale, weight, out, squares):
 
 @inlined
 def is_compactable(X, rows, room):
-    """Tell whether the non-zeros of `rows` are at most `room`."""
+    """Return whether `rows` have at most `room` non-zeros."""
     indptr = X[0]
     total = np.int64(0)
     for r in range(rows.shape[0]):
@@ -128,7 +127,7 @@ def compact(X, rows, position, touched, out):
         i = np.uint32(rows[r])
         for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
             j = np.uint32(indices[t])
-            # No branch on what is new: no processor can foresee it, and a wrong guess costs more.
+            # No branch on new features: it cannot be predicted, and a misprediction costs more.
             p = position[j]
             is_new = np.uint32(p < 0)
             p = np.int32(n_local) if p < 0 else p

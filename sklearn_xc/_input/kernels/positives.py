@@ -1,4 +1,4 @@
-"""Positives of an instance, masked out of the negatives that it is set against."""
+"""Positives of an instance, excluded from its negatives."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from sklearn_xc._compile.jit import inlined, kernel
 
 @inlined
 def is_positive(label, positives, first, last):
-    """Tell whether a label is one of ``positives[first:last]``, a few that need not be sorted."""
+    """Return whether a label is one of ``positives[first:last]``, which need not be sorted."""
     found = False
     for t in range(first, last):
         found |= positives[t] == label
@@ -23,14 +23,14 @@ def hide_positives(scores, positives, first, last):
 
 @kernel
 def drop_positives(candidates, rows, indptr, labels, out):
-    """Write the leading candidates of some instances that are not positives of theirs.
+    """Write the best candidates of some instances that are not their positives.
 
     Parameters
     ----------
     candidates : ndarray of int32 of shape (m, n_candidates)
-        Best first; -1 is none.
+        Best first, padded with -1.
     rows : ndarray of int64 of shape (m,)
-        The instances.
+        Instances.
     indptr, labels : ndarray of int64 and int32
         The positives of all instances, CSR; ascending in each row.
     out : ndarray of int32 of shape (n, n_kept)

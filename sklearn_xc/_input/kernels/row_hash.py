@@ -1,4 +1,4 @@
-"""A hash of each row of a CSR matrix: equal rows have equal hashes, in sparse and dense form."""
+"""A hash of each row of a CSR matrix."""
 
 import numpy as np
 
