@@ -53,22 +53,6 @@ def test_the_seed_decides_every_byte():
     assert as_bytes(*make_xc_classification(random_state=None)) == first
 
 
-def test_labels_follow_the_power_law():
-    data = make_xc_classification(
-        20_000, 50, 300, nnz_per_row=2, labels_per_row=1, random_state=0, return_X_y=False
-    )
-    expected = np.sort(np.arange(1, 301) ** -0.9)[::-1]
-    expected /= expected.sum()
-    np.testing.assert_allclose(np.sort(data.label_probabilities)[::-1], expected, atol=1e-12)
-    counts = np.bincount(data.Y.indices, minlength=300)
-    assert counts.sum() == 20_000
-    deviation = (counts - 20_000 * data.label_probabilities) / np.sqrt(
-        20_000 * data.label_probabilities
-    )
-    assert np.abs(deviation).max() < 5
-    assert (np.diff(data.label_probabilities) > 0).any()  # frequent labels stand anywhere
-
-
 def precision_of_centroids(X, Y):
     """P@1 on the second half, for the nearest label centroid of the first."""
     half = X.shape[0] // 2

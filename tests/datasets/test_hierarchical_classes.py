@@ -50,16 +50,6 @@ def test_the_seed_decides():
         assert not np.array_equal(first[name], other[name])
 
 
-def test_blocks_cover_all_rows_and_classes(monkeypatch, data):
-    monkeypatch.setattr(generators, "_PROBED_CLASSES", 50)
-    again = make_hierarchical_classes(3, 6, 64, n_per_class=5, n_test=4000, random_state=0)
-    assert again.noise == pytest.approx(data.noise, rel=1e-4)
-    monkeypatch.setattr(generators, "_BLOCK_ROWS", 100)
-    again = make_hierarchical_classes(3, 6, 64, n_per_class=5, n_test=4000, random_state=0)
-    assert np.abs(again.X_train - again.centers[again.y_train]).std() > 0.5 * again.noise
-    np.testing.assert_array_equal(again.y_train, data.y_train)
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -61,13 +61,6 @@ def test_sparse_probabilities_are_the_same():
     assert a.n_pairs.sum() == (np.sort(P, axis=1)[:, -4:] > 0).sum()
 
 
-def test_equal_probabilities_make_one_bin():
-    Y, P = made(2)
-    display = draw(Y, ranked(np.full_like(P, 0.25), 8), k=8)
-    assert display.n_pairs.tolist() == [Y.size]
-    assert display.ece == pytest.approx(abs(Y.mean() - 0.25))
-
-
 @pytest.mark.parametrize("container", [sp.csr_array, np.asarray])
 def test_of_an_estimator(xy, container):
     X, Y = xy
