@@ -1,1 +1,1 @@
-"""How loops are compiled, where compiled code is kept, and what users hear of it."""
+"""Compilation of loops, the cache of compiled code, and messages about both."""

@@ -5,7 +5,7 @@ process, so that a damaged file is an error for good, or the end of the process.
 carries a checksum, and what does not match is compiled anew and replaced. This is no protection
 against others: whoever may write to the folder can run code in this process.
 
-It stands in for numba's cache in the dispatchers of this package alone.
+It replaces numba's cache in the dispatchers of this package alone.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ import llvmlite.binding
 import numba
 
 from sklearn_xc._compile.code_key import NoKeyError, code_key
-from sklearn_xc._compile.notices import tell_compilation, warn_once
+from sklearn_xc._compile.notices import announce_compilation, warn_once
 from sklearn_xc._compile.numba_private import (
     CompileResultCacheImpl,
     FunctionCache,
@@ -42,7 +42,7 @@ _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class KernelCache(FunctionCache):
-    """Load compiled code where it can be loaded and keep it where it can be kept.
+    """Load compiled code if possible, and keep it if possible.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class KernelCache(FunctionCache):
             found = self._load_from_elsewhere(sig, target_context)
         if found is None:
             _refuse_where_disabled()
-            tell_compilation(self._cache_path)
+            announce_compilation(self._cache_path)
         return found
 
     def _load_from_elsewhere(self, sig: Any, target_context: Any) -> Any:
@@ -148,12 +148,12 @@ class ReadOnlyCache(KernelCache):
         self._reason = reason
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Say that the code is not kept."""
+        """Warn that the code is not kept."""
         _warn_of_no_place(self._reason)
 
 
 class _Readable:
-    """Of a place for code: that it is there is enough."""
+    """Locator of a folder that only has to exist."""
 
     def ensure_cache_path(self) -> None:
         if not os.path.isdir(self.get_cache_path()):  # type: ignore[attr-defined]
@@ -192,12 +192,12 @@ class NoCache(NullCache):
         self._reason = reason
 
     def load_overload(self, sig: Any, target_context: Any) -> None:
-        """Say that the code is going to be compiled."""
+        """Announce the compilation."""
         _refuse_where_disabled()
-        tell_compilation(None)
+        announce_compilation(None)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Say that the code is not kept."""
+        """Warn that the code is not kept."""
         _warn_of_no_place(self._reason)
 
 
@@ -216,7 +216,7 @@ def processor() -> str:
 
 
 def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-    """Take the place of a kernel where numba is told not to compile."""
+    """Raise an error in place of a kernel where numba must not compile."""
     raise RuntimeError(
         "NUMBA_DISABLE_JIT is set, but the loops of sklearn_xc run only compiled: they contain "
         "vector instructions, and rely on the compiler's types. Unset it before Python starts."

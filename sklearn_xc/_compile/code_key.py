@@ -8,19 +8,15 @@ it is not kept. A numba ``overload`` counts if it is in the file of the function
 """
 
 import functools
-import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-from sklearn_xc._compile.numba_private import (
-    BaseTuple,
-    Dispatcher,
-    Intrinsic,
-    NumbaPickler,
-)
+import numpy as np
+
+from sklearn_xc._compile.numba_private import BaseTuple, Dispatcher, Intrinsic
 
 #: The package's folder, and the folders and modules in it whose functions are compiled.
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -30,7 +26,7 @@ _KNOWN = {"llvmlite", "numba", "numpy", *sys.stdlib_module_names} - {"__main__"}
 
 
 class NoKeyError(TypeError):
-    """Nobody could tell whether the compiled code is stale."""
+    """It cannot be known whether the compiled code is stale."""
 
 
 def code_key(function: Any, signature: Any) -> bytes:
@@ -47,21 +43,63 @@ def code_key(function: Any, signature: Any) -> bytes:
     -------
     bytes
         Beside a checksum of the package's sources, the versions of Python and numba, and the
-        signature, they tell compiled code apart.
+        signature, they identify compiled code.
 
     Raises
     ------
     NoKeyError
-        If the function depends on something whose changes cannot be told.
+        If the function depends on something whose changes cannot be seen.
     """
-    code = function.__code__
-    closure = tuple(cell.cell_contents for cell in function.__closure__ or ())
-    content = (code.co_code, code.co_consts, code.co_names, closure)
-    whole = () if is_compiled_source(code.co_filename) else (function,)
-    buffer = io.BytesIO()
-    pickler = _KeyPickler(buffer, protocol=4)
-    pickler.dump((content, whole, [*_records(signature)]))
-    return b"".join([buffer.getvalue(), *map(_text_of, sorted(pickler.foreign_files))])
+    return repr((list(_described(function, set())), [*_records(signature)])).encode()
+
+
+def _described(value: Any, seen: set[Any]) -> Iterator[Any]:
+    """Yield a description of a value of a closure, the same in every process."""
+    if isinstance(value, Intrinsic):  # it has a random name in each process, as kernels have
+        value = value._defn
+    if isinstance(value, Dispatcher):
+        yield sorted((name, str(_in_order(one))) for name, one in value.targetoptions.items())
+        value = value.py_func
+    kind = type(value)
+    if isinstance(value, FunctionType):
+        if value in seen:
+            return
+        seen.add(value)
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        yield from _described((value.__code__, value.__defaults__, *cells), seen)
+        file = value.__code__.co_filename
+        if not is_compiled_source(file) and not _is_known(value.__module__):
+            yield _text_of(file)
+            for name in sorted(_names_of(value.__code__) & value.__globals__.keys()):
+                yield from _described((name, value.__globals__[name]), seen)
+    elif isinstance(value, CodeType):
+        yield value.co_code, value.co_names
+        yield from _described(value.co_consts, seen)
+    elif isinstance(value, tuple | list | set | frozenset):
+        yield kind.__qualname__, len(value)
+        for one in _in_order(value):
+            yield from _described(one, seen)
+    elif isinstance(value, np.ndarray):
+        yield str(value.dtype), value.shape, value.tobytes()
+    elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+        yield value.__qualname__, value._fields
+    else:
+        is_named = isinstance(value, ModuleType | type | BuiltinFunctionType)
+        module = value if is_named else kind
+        name = module.__name__ if isinstance(module, ModuleType) else module.__module__
+        if not _is_known(name):
+            raise NoKeyError(f"{value!r} may change")
+        yield (name, value.__name__) if is_named else (name, repr(value))
+
+
+def _in_order(value: Any) -> Any:
+    return sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+
+
+def _names_of(code: CodeType) -> set[str]:
+    """Return the names in a function and in those within it."""
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    return set(code.co_names).union(*map(_names_of, inner))
 
 
 def _text_of(path: str) -> bytes:
@@ -72,7 +110,7 @@ def _text_of(path: str) -> bytes:
 
 
 def _records(types: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the fields of each NamedTuple in a signature: numba's types tell their number only."""
+    """Yield the fields of each NamedTuple in a signature: numba's types have their number only."""
     for each in types:
         if not isinstance(each, BaseTuple):
             continue
@@ -94,7 +132,7 @@ def _is_importable(kind: type) -> bool:
 
 @functools.cache
 def is_compiled_source(path: str) -> bool:
-    """Tell whether a file is in the checksum of the package's sources."""
+    """Return whether a file is in the checksum of the package's sources."""
     file = Path(path).resolve()
     if not file.is_relative_to(PACKAGE):
         return False
@@ -102,48 +140,7 @@ def is_compiled_source(path: str) -> bool:
 
 
 def _is_known(module: str | None) -> bool:
-    """Tell whether what a module holds follows from versions and from the checksum of sources."""
+    """Return whether what a module holds follows from versions and from the checksum of sources."""
     name = module or ""
     first, *rest = name.split(".")
     return first in _KNOWN or (first == PACKAGE.name and not _COMPILED.isdisjoint(rest))
-
-
-class _KeyPickler(NumbaPickler):
-    """Pickle what a kernel closes over.
-
-    numba gives each intrinsic and each kernel a random name in each process and pickles it with
-    them. A kernel that closes over one would never be found again, and leave a file each time.
-    """
-
-    def __init__(self, file: io.BytesIO, protocol: int) -> None:
-        super().__init__(file, protocol=protocol)
-        self.foreign_files: set[str] = set()
-
-    def reducer_override(self, obj: Any) -> Any:
-        """Pickle intrinsics and kernels as the functions that they are made of."""
-        if isinstance(obj, Intrinsic):
-            return tuple, ((obj._defn,),)
-        if isinstance(obj, Dispatcher):
-            return tuple, ((obj.py_func, _in_words(obj.targetoptions)),)
-        if isinstance(obj, FunctionType) and not is_compiled_source(obj.__code__.co_filename):
-            if _is_known(obj.__module__):
-                return super().reducer_override(obj)
-            self.foreign_files.add(obj.__code__.co_filename)
-            return self._dynamic_function_reduce(obj)
-        if isinstance(obj, ModuleType) and not _is_known(obj.__name__):
-            raise NoKeyError(f"the module {obj.__name__} may change")
-        if isinstance(obj, BuiltinFunctionType) and not _is_known(obj.__module__):
-            raise NoKeyError(f"{obj.__name__} of {obj.__module__} may change")
-        if isinstance(obj, type) and not _is_known(obj.__module__):
-            if not (issubclass(obj, tuple) and hasattr(obj, "_fields")):
-                raise NoKeyError(f"the class {obj.__qualname__} may change")
-            return tuple, ((obj.__qualname__, obj._fields),)
-        return super().reducer_override(obj)
-
-
-def _in_words(options: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the options of a compiler, in an order that is the same in every process."""
-    return sorted(
-        (name, str(sorted(map(str, value)) if isinstance(value, set | frozenset) else value))
-        for name, value in options.items()
-    )

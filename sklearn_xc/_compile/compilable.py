@@ -15,7 +15,7 @@ _LINES = 3
 
 
 def is_function(function: Any) -> bool:
-    """Tell whether this is a plain function, or one that numba has compiled."""
+    """Return whether this is a plain function, or one that numba has compiled."""
     return inspect.isfunction(function) or isinstance(function, Dispatcher)
 
 
@@ -49,8 +49,8 @@ def check_compiles(
     except Exception as error:  # numba's own, and those of its passes
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         # The first line only names the pass.
-        told = " ".join(lines[lines[0].startswith("Failed in") :][:_LINES]) if lines else ""
-        raise ValueError(f"{who} cannot be compiled: {told or type(error).__name__}") from error
+        reason = " ".join(lines[lines[0].startswith("Failed in") :][:_LINES]) if lines else ""
+        raise ValueError(f"{who} cannot be compiled: {reason or type(error).__name__}") from error
     if returned is None:
         return
     parts: Sequence[Any] = [returned]

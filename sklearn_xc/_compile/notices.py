@@ -1,4 +1,4 @@
-"""What users hear of compilation: a line before it starts, a warning if its results cannot be kept.
+"""Messages about compilation: a line before it starts, a warning if its results cannot be kept.
 
 Nothing here imports numba, so that estimators can import this file at no cost.
 """
@@ -30,17 +30,10 @@ class KernelCacheWarning(UserWarning):
     """
 
 
-class _Listener:
-    """One who wants to hear that kernels are compiled, once."""
-
-    def __init__(self) -> None:
-        self.was_told = False
-
-
 # Of the process, not of the thread or context: kernels are compiled in the threads of joblib too.
 _lock = threading.Lock()
-_listeners: list[_Listener] = []
-_has_warned = False
+_n_verbose = 0
+_is_announced = _has_warned = False
 
 
 @contextmanager
@@ -58,23 +51,24 @@ def announced_compilation(verbose: int) -> Iterator[None]:
     if not verbose:
         yield
         return
-    listener = _Listener()
+    global _n_verbose, _is_announced
     with _lock:
-        _listeners.append(listener)
+        _is_announced &= _n_verbose > 0
+        _n_verbose += 1
     try:
         yield
     finally:
         with _lock:
-            _listeners.remove(listener)
+            _n_verbose -= 1
 
 
-def tell_compilation(folder: str | None) -> None:
-    """Say to all who listen that a kernel is about to be compiled and kept in `folder`."""
+def announce_compilation(folder: str | None) -> None:
+    """Print once, if requested, that kernels are compiled and kept in `folder`."""
+    global _is_announced
     with _lock:
-        is_news = bool(_listeners) and not any(listener.was_told for listener in _listeners)
-        for listener in _listeners:
-            listener.was_told = True
-    if is_news:
+        is_new = _n_verbose > 0 and not _is_announced
+        _is_announced |= is_new
+    if is_new:
         later = "in each process: no folder for them" if folder is None else f"kept in {folder}"
         print(f"[sklearn_xc] compiling loops, which takes some seconds ({later})", flush=True)
 

@@ -1,6 +1,6 @@
 """All that the package takes from inside numba: the one file to look at when numba changes.
 
-``cgutils`` and ``TypingError`` are for ``kernels.emitters``, the rest is for the cache.
+``cgutils`` is for the emitters, the rest is for the cache.
 """
 
 from typing import Any
@@ -8,10 +8,9 @@ from typing import Any
 from numba.core import caching, cgutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
 from numba.core.dispatcher import Dispatcher
-from numba.core.errors import TypingError
 from numba.core.extending import _Intrinsic as Intrinsic
 from numba.core.runtime import rtsys
-from numba.core.serialize import NumbaPickler, dumps
+from numba.core.serialize import dumps
 from numba.core.types import BaseTuple
 
 
@@ -32,8 +31,6 @@ __all__ = [
     "InTreeCacheLocator",
     "Intrinsic",
     "NullCache",
-    "NumbaPickler",
-    "TypingError",
     "UserProvidedCacheLocator",
     "UserWideCacheLocator",
     "cgutils",

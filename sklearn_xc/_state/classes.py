@@ -56,7 +56,8 @@ _LISTED = {
     "sklearn_xc._training.adam": "Adam LazyAdam",
     "sklearn_xc.ensemble.stacking.learner": "BoostedTrees Mixture ScaledLogistic",
     "sklearn_xc._weights.by_feature": "WeightsByFeature",
-    "sklearn_xc._weights.label_weights": "CompactLabelWeights LabelWeights",
+    "sklearn_xc._weights.compact": "CompactWeights",
+    "sklearn_xc._weights.label_weights": "LabelWeights",
     "sklearn_xc._weights.tensors": "Tensors",
     "sklearn.decomposition": "TruncatedSVD",
     "sklearn.feature_extraction.text": "CountVectorizer HashingVectorizer TfidfTransformer "

@@ -139,7 +139,7 @@ class Writer:
     def _object(self, value: Any, where: str) -> Any:
         if self._compact and type(value).__name__ == "LabelWeights":
             value = value.compact()
-        self.n_compact += type(value).__name__ == "CompactLabelWeights"
+        self.n_compact += type(value).__name__ == "CompactWeights"
         kind, name = type(value), name_of(type(value))
         if name is None:
             what = value.__qualname__ if isinstance(value, type) else kind.__qualname__

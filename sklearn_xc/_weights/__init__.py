@@ -1,1 +1,1 @@
-"""Fitted weights: how they are kept, and how they score."""
+"""Fitted weights: their layouts and their scores."""

@@ -1,46 +1,100 @@
-"""Label weights in the layout that scoring reads: by feature, in two kinds."""
+"""Label weights by feature, in the layout that scoring reads and that is saved."""
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc._parallel.spill import maker_beside
-from sklearn_xc._state.schema import Array, Holds, Number, Record, Shape, Tested, declares
-from sklearn_xc._weights.kernels.row_scores import N_TIERS
-from sklearn_xc._weights.transposition import is_canonical, pieces, transposed
+from sklearn_xc._input.kernels.csr_order import copy_rows, count_features, transpose_rows
+from sklearn_xc._parallel.spill import is_in_file, maker_beside
+from sklearn_xc._state.schema import Array, Holds, Number, Shape, declares
 
-#: A feature with weights on at least this share of the labels is kept as a whole column. A column
+#: A feature with weights on at least this share of the labels is stored as a dense column. A column
 #: costs about as much as a posting list on an eighth of the labels; up to a quarter the zeros would
 #: take more memory than they save time.
 COLUMN_SHARE = 0.25
-#: Work of one label of a column, in postings of a list.
+#: Work for one label of a column, in postings of a list.
 COLUMN_WORK = 0.125
 #: With fewer labels there are no columns: they would be mostly padding.
 COLUMN_MIN_LABELS = 256
 #: Columns are padded to a multiple of this, at least what a vectorised loop takes at once.
 _PADDING = 64
+#: Number of weights that are sorted, and then merged, at a time.
+WEIGHTS_AT_A_TIME = 2**22
+#: Number of weights that are copied at a time.
+_COPIED_AT_A_TIME = 2**18
+
+
+@declares(
+    shape=Shape("labels", "features"),
+    reach=Number(least=0),
+    slot=Array("int32", "features", least=-1, below=lambda w: len(w.columns)),
+)
+@dataclass(frozen=True, eq=False)
+class ByFeature:
+    """Weights by feature: posting lists of labels, or dense columns for frequent features.
+
+    A subclass has ``counts``, the postings of each feature, ``lists`` and ``columns_of``.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (n_labels, n_features).
+    reach : float
+        Largest sum of magnitudes of a label's weights, a bound on scores.
+    slot : ndarray of int32 of shape (n_features,)
+        Column of each feature, or -1 for a posting list.
+    columns : ndarray of shape (n_columns, n_padded), C-ordered
+        Weights of all labels; n_padded is n_labels rounded up to a multiple of 64.
+    """
+
+    shape: tuple[int, int]
+    reach: float
+    slot: np.ndarray
+    columns: np.ndarray
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def work(self) -> np.ndarray:
+        """Work of each feature in scoring, in postings."""
+        return np.where(self.slot < 0, self.counts, COLUMN_WORK * self.shape[0])
+
+    @property
+    def _columns_fit(self) -> bool:
+        return self.columns.shape[1] >= self.shape[0]
+
+    def by_label(self) -> sp.csr_array:
+        """Return the weights, one row per label, in memory."""
+        indptr, labels, values = self.lists()
+        if len(labels) <= np.iinfo(np.int32).max:
+            indptr = indptr.astype(np.int32)
+        coef = sp.csc_array((values, labels, indptr), shape=self.shape).tocsr()
+        own = np.flatnonzero(self.slot >= 0)
+        if len(own):
+            dense = sp.csr_array(self.columns_of(slice(self.shape[0]))[self.slot[own]].T)
+            arrays = dense.data, own[dense.indices], dense.indptr
+            coef = coef + sp.csr_array(arrays, shape=self.shape)
+        return coef
 
 
 @declares(
     indptr=Array("int64", lambda w: len(w.slot) + 1, least=0),
-    labels=Array("int32", "postings", below="n_labels"),
+    labels=Array("int32", "postings", below="labels"),
     values=Array("real", "postings"),
-    slot=Array("int32", "features", least=-1, below=lambda w: len(w.columns)),
     columns=Array("real", None, None),
-    tier=Array("uint8", "features", below=2 * N_TIERS),
-    work=Array("float64", "features", least=0),
-    highest=Array("real", "features"),
-    lowest=Array("real", "features"),
-    _postings_fit=Holds("as many postings as the features have"),
-    _tiers_fit=Holds("a column for the features of those tiers"),
+    _columns_fit=Holds("a column as long as the number of labels"),
+    _lists_fit=Holds("as many postings as the features have"),
 )
-@dataclass(frozen=True)
-class WeightsByFeature:
-    """Weights by feature: posting lists of labels, or whole columns where they are on many labels.
+@dataclass(frozen=True, eq=False)
+class WeightsByFeature(ByFeature):
+    """Weights by feature in floating point.
 
     Attributes
     ----------
@@ -49,129 +103,41 @@ class WeightsByFeature:
         Labels of each posting list, rising.
     values : ndarray of float
         Their weights.
-    slot : ndarray of int32 of shape (n_features,)
-        The column of a feature, or -1 for a posting list.
-    columns : ndarray of float of shape (n_columns, n_padded), C-ordered
-        Weights of all labels; n_padded is n_labels rounded up to a multiple of 64. At most five
-        values for each weight that is not zero.
-    tier : ndarray of uint8 of shape (n_features,)
-        The smaller, the earlier in a row's order: posting lists from 0, columns from 16, within
-        each kind by falling distance between the largest and the smallest weight per unit of work.
-    work : ndarray of float64 of shape (n_features,)
-        Postings; what a column costs, in postings.
-    highest, lowest : ndarray of float of shape (n_features,)
-        Largest and smallest weight over all labels, zeros included.
     """
 
     indptr: np.ndarray
     labels: np.ndarray
     values: np.ndarray
-    slot: np.ndarray
-    columns: np.ndarray
-    tier: np.ndarray
-    work: np.ndarray
-    highest: np.ndarray
-    lowest: np.ndarray
-
-    def __post_init__(self) -> None:
-        for name, array in vars(self).items():
-            object.__setattr__(self, name, read_only(array))
 
     @property
-    def _postings_fit(self) -> bool:
+    def dtype(self) -> np.dtype:
+        """Of the weights."""
+        return self.values.dtype
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Postings of each feature."""
+        return np.diff(self.indptr)
+
+    @property
+    def _lists_fit(self) -> bool:
         ends = self.indptr
-        return (
-            int(ends[0]) == 0
-            and int(ends[-1]) == len(self.labels)
-            and bool((ends[1:] >= ends[:-1]).all())
-        )
+        is_whole = int(ends[0]) == 0 and int(ends[-1]) == len(self.labels)
+        return is_whole and bool((ends[1:] >= ends[:-1]).all())
 
-    @property
-    def _tiers_fit(self) -> bool:
-        return bool(((self.tier >= N_TIERS) == (self.slot >= 0)).all())
-
-    @property
+    @cached_property
     def arrays(self) -> tuple[Any, ...]:
-        """The arguments that the scoring kernels share."""
-        return self.indptr, self.labels, self.values, self.slot, self.columns, self.tier, None
+        """Weights as the scoring kernels take them."""
+        arrays = self.indptr, self.labels, self.values, self.slot, self.columns
+        return *map(read_only, arrays), None
 
-    def columns_of(self, labels: np.ndarray) -> np.ndarray:
+    def lists(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the posting lists: ``indptr``, ``labels`` and ``values``."""
+        return self.indptr, self.labels, self.values
+
+    def columns_of(self, labels: np.ndarray | slice) -> np.ndarray:
         """Return the weights of some labels in the columns, (n_columns, len(labels))."""
         return self.columns[:, labels]
-
-
-@dataclass(frozen=True)
-class Split:
-    """Values by feature, in posting lists and columns as ``WeightsByFeature`` has them.
-
-    Attributes
-    ----------
-    indptr, labels, values, slot, columns, highest, lowest : ndarray
-        As of ``WeightsByFeature``, but for the dtype of values, any number's.
-    counts : ndarray of int64 of shape (n_features,)
-        Postings of each list.
-    """
-
-    indptr: np.ndarray
-    labels: np.ndarray
-    values: np.ndarray
-    slot: np.ndarray
-    columns: np.ndarray
-    highest: np.ndarray
-    lowest: np.ndarray
-    counts: np.ndarray
-
-
-def split_by_feature(by_feature: Any) -> Split:
-    """Return values in posting lists, and in columns where a feature has many.
-
-    Parameters
-    ----------
-    by_feature : csc_array of shape (n_labels, n_features)
-        In canonical format.
-    """
-    n_labels, n_features = by_feature.shape
-    counts = np.diff(by_feature.indptr)
-    enough = COLUMN_SHARE * n_labels if n_labels >= COLUMN_MIN_LABELS else np.inf
-    chosen = np.flatnonzero(counts >= enough)
-    slot = np.full(n_features, -1, np.int32)
-    slot[chosen] = np.arange(len(chosen))
-    empty, width = maker_beside(by_feature.data), -(-n_labels // _PADDING) * _PADDING
-    columns = empty(len(chosen) * width, by_feature.dtype).reshape(len(chosen), width)
-    columns[...] = 0
-    for row, j in enumerate(chosen):
-        kept = slice(by_feature.indptr[j], by_feature.indptr[j + 1])
-        columns[row, by_feature.indices[kept]] = by_feature.data[kept]
-    lengths = np.where(slot < 0, counts, 0)
-    indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    labels, values = by_feature.indices.astype(np.int32, copy=False), by_feature.data
-    if len(chosen):  # else, as of many labels, they are taken as they are, without a copy
-        labels, values = empty(indptr[-1], np.int32), empty(indptr[-1], values.dtype)
-        for first, stop in itertools.pairwise([-1, *chosen, n_features]):
-            kept = slice(by_feature.indptr[first + 1], by_feature.indptr[stop])
-            place = slice(indptr[first + 1], indptr[stop])
-            labels[place], values[place] = by_feature.indices[kept], by_feature.data[kept]
-    highest, lowest = (_bounds(by_feature, counts, of) for of in (np.maximum, np.minimum))
-    return Split(
-        indptr=indptr, labels=labels, values=values, slot=slot, columns=columns,
-        highest=highest, lowest=lowest, counts=lengths,
-    )  # fmt: skip
-
-
-def _bounds(by_feature: Any, counts: np.ndarray, larger: np.ufunc) -> np.ndarray:
-    """Return the largest weight of each feature, or the smallest, zeros included."""
-    found = np.zeros(len(counts), by_feature.dtype)
-    own = np.flatnonzero(counts)
-    if len(own):
-        found[own] = larger.reduceat(by_feature.data, by_feature.indptr[own])
-    has_zeros = counts < by_feature.shape[0]
-    found[has_zeros] = larger(found[has_zeros], 0)
-    return found
-
-
-def work_of(counts: np.ndarray, slot: np.ndarray, n_labels: int) -> np.ndarray:
-    """Return the work of each feature, in postings."""
-    return np.where(slot < 0, counts, COLUMN_WORK * n_labels)
 
 
 def arrange_by_feature(coef: Any) -> WeightsByFeature:
@@ -187,64 +153,52 @@ def arrange_by_feature(coef: Any) -> WeightsByFeature:
     WeightsByFeature
         In time O(nnz + n_features); in unnamed files if `coef` is.
     """
-    split = split_by_feature(transposed(coef))
-    work = work_of(split.counts, split.slot, coef.shape[0])
-    return WeightsByFeature(
-        indptr=split.indptr,
-        labels=split.labels,
-        values=split.values,
-        slot=split.slot,
-        columns=split.columns,
-        tier=assign_tiers(split.highest, split.lowest, work, split.slot >= 0),
-        work=work,
-        highest=split.highest,
-        lowest=split.lowest,
-    )
+    shape = int(coef.shape[0]), int(coef.shape[1])
+    return WeightsByFeature(shape, reach_of(coef), *split_columns(transposed(coef)))
 
 
-def arrange_by_label(
-    shape: tuple[int, int],
-    lists: tuple[np.ndarray, np.ndarray, np.ndarray],
-    slot: np.ndarray,
-    columns: np.ndarray,
-    index_dtypes: list[str],
-) -> sp.csr_array:
-    """Return weights by feature as ``arrange_by_feature`` took them.
+def split_columns(by_feature: Any) -> tuple[np.ndarray, ...]:
+    """Return numbers in dense columns where a feature has many, else in posting lists.
 
     Parameters
     ----------
-    shape : tuple of int
-        (n_labels, n_features).
-    lists : tuple of ndarray
-        ``indptr``, ``labels`` and ``values`` of ``WeightsByFeature``.
-    slot, columns : ndarray
-        As of ``WeightsByFeature``.
-    index_dtypes : list of str
-        Of the indices and indptr of the result.
+    by_feature : csc_array of shape (n_labels, n_features)
+        In canonical format.
+
+    Returns
+    -------
+    slot, columns, indptr, labels, values : ndarray
+        As of ``WeightsByFeature``, of the dtype of `by_feature`.
     """
-    indptr, labels, values = lists
-    if len(labels) <= np.iinfo(np.int32).max:
-        indptr = indptr.astype(np.int32)
-    found = sp.csc_array((values, labels, indptr), shape=shape).tocsr()
-    own = np.flatnonzero(slot >= 0)
-    if len(own):
-        dense = sp.csr_array(columns[slot[own], : shape[0]].T)
-        arrays = dense.data, own[dense.indices], dense.indptr
-        found = found + sp.csr_array(arrays, shape=shape)
-    coef = sp.csr_array(shape, dtype=values.dtype)
-    of_indices, of_indptr = index_dtypes
-    coef.data = found.data
-    coef.indices = found.indices.astype(of_indices, copy=False)
-    coef.indptr = found.indptr.astype(of_indptr, copy=False)
-    return coef
+    n_labels, n_features = by_feature.shape
+    counts = np.diff(by_feature.indptr)
+    enough = COLUMN_SHARE * n_labels if n_labels >= COLUMN_MIN_LABELS else np.inf
+    chosen = np.flatnonzero(counts >= enough)
+    slot = np.full(n_features, -1, np.int32)
+    slot[chosen] = np.arange(len(chosen))
+    empty, width = maker_beside(by_feature.data), -(-n_labels // _PADDING) * _PADDING
+    columns = empty(len(chosen) * width, by_feature.dtype).reshape(len(chosen), width)
+    columns[...] = 0
+    for row, j in enumerate(chosen):
+        own = slice(by_feature.indptr[j], by_feature.indptr[j + 1])
+        columns[row, by_feature.indices[own]] = by_feature.data[own]
+    indptr = np.concatenate(([0], np.cumsum(np.where(slot < 0, counts, 0)))).astype(np.int64)
+    labels, values = by_feature.indices.astype(np.int32, copy=False), by_feature.data
+    if len(chosen):  # else no copy
+        labels, values = empty(indptr[-1], np.int32), empty(indptr[-1], values.dtype)
+        for first, stop in itertools.pairwise([-1, *chosen, n_features]):
+            own = slice(by_feature.indptr[first + 1], by_feature.indptr[stop])
+            place = slice(indptr[first + 1], indptr[stop])
+            labels[place], values[place] = by_feature.indices[own], by_feature.data[own]
+    return slot, columns, indptr, labels, values
 
 
-def only_labels(weights: Any, coef: Any, labels: np.ndarray) -> WeightsByFeature:
-    """Return the weights of some labels, arranged so that their scores keep their bits.
+def only_labels(weights: ByFeature, coef: Any, labels: np.ndarray) -> WeightsByFeature:
+    """Return the weights of some labels, arranged so that their scores are bitwise the same.
 
     Parameters
     ----------
-    weights : WeightsByFeature or CompactWeights
+    weights : ByFeature
         Of all labels.
     coef : csr_array of shape (n_labels, n_features)
         The same weights.
@@ -254,8 +208,8 @@ def only_labels(weights: Any, coef: Any, labels: np.ndarray) -> WeightsByFeature
     Returns
     -------
     WeightsByFeature
-        Features have columns, and are taken in the order, that they have among all labels. In time
-        O(n_features) and that of the weights of these labels.
+        The features that have columns among all labels have columns here. Takes O(n_features) time
+        and that of the weights of these labels.
     """
     own = sp.csc_array(coef[labels])
     own.sum_duplicates()
@@ -265,91 +219,13 @@ def only_labels(weights: Any, coef: Any, labels: np.ndarray) -> WeightsByFeature
     columns = np.zeros((len(weights.columns), -(-len(labels) // _PADDING) * _PADDING), coef.dtype)
     columns[:, : len(labels)] = weights.columns_of(labels)
     return WeightsByFeature(
-        indptr=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-        labels=own.indices[in_lists].astype(np.int32),
-        values=own.data[in_lists],
-        slot=weights.slot,
-        columns=columns,
-        tier=weights.tier,
-        work=work_of(lengths, weights.slot, len(labels)),
-        highest=weights.highest,
-        lowest=weights.lowest,
-    )
-
-
-def assign_tiers(
-    highest: np.ndarray, lowest: np.ndarray, work: np.ndarray, has_column: np.ndarray
-) -> np.ndarray:
-    """Return tiers by falling impact, of equal work within posting lists and within columns."""
-    impact = (highest - lowest) / np.maximum(work, 1)
-    tier = np.zeros(len(impact), np.uint8)
-    for first_tier, mask in ((0, ~has_column), (N_TIERS, has_column)):
-        kind = np.flatnonzero(mask)
-        kind = kind[np.argsort(-impact[kind], kind="stable")]
-        before = np.cumsum(work[kind]) - work[kind]
-        share = before / max(work[kind].sum(), 1)
-        tier[kind] = first_tier + np.minimum(N_TIERS * share, N_TIERS - 1).astype(np.uint8)
-    return tier
-
-
-@declares(
-    shape=Shape("n_labels", "n_features"),
-    reach=Number(least=0),
-    index_dtypes=Tested(
-        "two dtypes", lambda names, require: {*names} <= {"<i4", "<i8"} and len(names) == 2
-    ),
-    by_feature=Record("WeightsByFeature", features="n_features", n_labels="n_labels"),
-    _columns_fit=Holds("a column as long as the labels are many"),
-)
-@dataclass
-class StoredWeights:
-    """Weights by feature, usually memory-mapped, from which those by label can be made.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        (n_labels, n_features).
-    reach : float
-        As of :func:`reach_of`.
-    index_dtypes : list of str
-        Of the indices and indptr of the weights by label.
-    by_feature : WeightsByFeature
-    """
-
-    shape: tuple[int, int]
-    reach: float
-    index_dtypes: list[str]
-    by_feature: WeightsByFeature
-
-    @property
-    def _columns_fit(self) -> bool:
-        return self.by_feature.columns.shape[1] >= self.shape[0]
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Of the weights."""
-        return self.by_feature.values.dtype
-
-    def by_label(self) -> sp.csr_array:
-        """Return the weights, one row per label, in memory."""
-        w = self.by_feature
-        lists = w.indptr, w.labels, w.values
-        return arrange_by_label(self.shape, lists, w.slot, w.columns, self.index_dtypes)
-
-
-def as_stored(coef: sp.csr_array) -> StoredWeights | None:
-    """Return the form in files of weights by label.
-
-    None for weights with explicit zeros or in disorder, which would not come back unchanged.
-    """
-    if not isinstance(coef, sp.csr_array) or not is_canonical(coef) or not coef.data.all():
-        return None
-    shape, dtypes = (
-        (int(coef.shape[0]), int(coef.shape[1])),
-        (coef.indices.dtype, coef.indptr.dtype),
-    )
-    return StoredWeights(
-        shape, reach_of(coef), [one.str for one in dtypes], arrange_by_feature(coef)
+        (len(labels), weights.shape[1]),
+        weights.reach,
+        weights.slot,
+        columns,
+        np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+        own.indices[in_lists].astype(np.int32),
+        own.data[in_lists],
     )
 
 
@@ -357,3 +233,93 @@ def reach_of(coef: sp.csr_array) -> float:
     """Return the largest sum of magnitudes of a label's weights."""
     sums = (abs(piece).sum(axis=1, dtype=np.float64) for piece in pieces(coef))
     return max((float(of_piece.max()) for of_piece in sums), default=0.0)
+
+
+def transposed(coef: Any) -> Any:
+    """Return weights by feature, the labels of each rising.
+
+    Parameters
+    ----------
+    coef : sparse array of shape (n_labels, n_features)
+        If it is in unnamed files, as where a fit's ``max_memory`` left no room, so is the result:
+        nothing as large as the weights is ever in memory.
+
+    Returns
+    -------
+    csc_array of shape (n_labels, n_features)
+        In canonical format.
+    """
+    if isinstance(coef, sp.csr_array) and is_in_file(coef.data) and is_canonical(coef):
+        return _from_file_to_file(coef)
+    by_feature = sp.csc_array(coef)
+    by_feature.sum_duplicates()
+    return by_feature
+
+
+def cut(indptr: np.ndarray, at_a_time: int) -> list[int]:
+    """Return where pieces of rows begin, each of not much over `at_a_time` entries.
+
+    The last item is the number of rows.
+    """
+    at = np.searchsorted(indptr, np.arange(at_a_time, indptr[-1], at_a_time))
+    return np.unique([0, *at, len(indptr) - 1]).tolist()
+
+
+def pieces(coef: sp.csr_array) -> Iterator[sp.csr_array]:
+    """Yield weights some labels at a time, without copies."""
+    for first, stop in itertools.pairwise(cut(coef.indptr, _COPIED_AT_A_TIME)):
+        piece = sp.csr_array((stop - first, coef.shape[1]), dtype=coef.dtype)
+        begin, end = coef.indptr[first], coef.indptr[stop]
+        piece.data, piece.indices = coef.data[begin:end], coef.indices[begin:end]
+        piece.indptr = (coef.indptr[first : stop + 1] - begin).astype(coef.indices.dtype)
+        yield piece
+
+
+def is_canonical(coef: sp.csr_array) -> bool:
+    """Return whether the features of each label rise."""
+    return all(piece.has_canonical_format for piece in pieces(coef))
+
+
+def _from_file_to_file(coef: sp.csr_array) -> sp.csc_array:
+    """Sort runs of labels by feature, each by itself, then merge the runs."""
+    (n_labels, d), nnz, empty = coef.shape, len(coef.data), maker_beside(coef.data)
+    edges = cut(coef.indptr, WEIGHTS_AT_A_TIME)
+    runs = empty(nnz, np.int32), empty(nnz, coef.dtype)
+    ends, sizes = empty((len(edges) - 1) * (d + 1), np.int64), np.zeros(d, np.int64)
+    ends = ends.reshape(-1, d + 1)
+    for end, (first, stop) in zip(ends, itertools.pairwise(edges), strict=True):
+        _sort_run(coef, first, stop, end, *runs)
+        sizes += np.diff(end)
+    indptr = np.concatenate(([0], np.cumsum(sizes)))
+    labels, values = empty(nnz, np.int32), empty(nnz, coef.dtype)
+    for first, stop in itertools.pairwise(cut(indptr, WEIGHTS_AT_A_TIME)):
+        features, places = np.arange(stop - first), indptr[first : stop + 1].copy()
+        for end in ends:  # of the earlier labels first
+            own = end[first : stop + 1]
+            copy_rows(own, *runs, features, features, places, labels, values)
+            places[:-1] += np.diff(own)
+    found = sp.csc_array((n_labels, d), dtype=coef.dtype)
+    # A constructor would make indices as wide as indptr.
+    found.data, found.indices, found.indptr = values, labels, indptr
+    return found
+
+
+def _sort_run(
+    coef: sp.csr_array,
+    first: int,
+    stop: int,
+    ends: np.ndarray,
+    labels: np.ndarray,
+    values: np.ndarray,
+) -> None:
+    """Write the weights of some labels by feature, to where they are by label.
+
+    `ends` becomes where each feature's begin, and the last ends.
+    """
+    indptr = coef.indptr[first : stop + 1].astype(np.int64)
+    begin, end = indptr[0], indptr[-1]
+    counts = np.zeros(len(ends) - 1, np.int64)
+    count_features(coef.indices[begin:end], counts)
+    ends[0], ends[1:] = begin, begin + np.cumsum(counts)
+    transpose_rows(indptr, coef.indices, coef.data, ends[:-1].copy(), labels, values)
+    labels[begin:end] += first

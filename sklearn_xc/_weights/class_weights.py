@@ -17,14 +17,14 @@ from sklearn_xc._weights.kernels.class_scores import (
     topk_scores,
 )
 
-#: A task's scores take about so many values at most, and its rows at most so many: the weights are
-#: read once for each task. Fewer rows, but not below the least, where threads would be idle.
+#: Most scores, and most rows, of a task: the weights are read once for each task.
+#: Fewer rows, but not below the least, where threads would be idle.
 _SCORES_PER_TASK = 2**25
 _ROWS_PER_TASK = 2048
 _LEAST_ROWS = 512
 #: What the score of a pair costs, beside one of the scores of all classes.
 _COST_OF_PAIR = 64
-#: Copies of fewer bytes are made without a look at the memory that is left.
+#: Copies of fewer bytes are made without checking free memory.
 _SMALL = 2**26
 
 
@@ -38,9 +38,9 @@ class ClassWeights:
     scale : ndarray of float64 of shape (n_classes,), default=None
         Factors on the rows of `coef`; None is 1.
     intercept : ndarray of float of shape (n_classes,), default=None
-        What each class scores besides; None is 0.
+        Added to the scores of each class; None is 0.
     prior : ndarray of float of shape (n_classes,), default=None
-        Scores of a row of which no feature has a weight; None is `intercept`.
+        Scores of a row without a feature that has a weight; None is `intercept`.
     unseen : ndarray of int, default=None
         Classes without a training instance: they come last in a top-k, and have no probability.
 
@@ -63,7 +63,7 @@ class ClassWeights:
         factors = np.ones(len(coef)) if scale is None else scale
         added = np.zeros(len(coef)) if intercept is None else intercept
         blank = added if prior is None else prior
-        with np.errstate(over="ignore"):  # their scores tell
+        with np.errstate(over="ignore"):  # found by all_finite
             self.scale = read_only(factors.astype(coef.dtype))
             self.intercept = read_only(added.astype(coef.dtype))
             self.prior = read_only(blank.astype(coef.dtype))
@@ -76,7 +76,7 @@ class ClassWeights:
         X : CsrRows of shape (n, n_features)
             Instances.
         k : int
-            How many; places beyond the number of classes hold -1 and -inf.
+            Places beyond the number of classes hold -1 and -inf.
         n_jobs : int or None
             Threads, as joblib counts them.
 
@@ -139,7 +139,7 @@ class ClassWeights:
     def scorer_of(
         self, classes: np.ndarray, n_jobs: int | None, allowed: int | None = None, who: str = ""
     ) -> Callable[[CsrRows], np.ndarray]:
-        """Return what gives the scores of some classes, with the bits that they have among all.
+        """Return a function for the scores of some classes, bitwise those of ``scores``.
 
         Parameters
         ----------
@@ -161,9 +161,12 @@ class ClassWeights:
         n, d = len(classes), self.coef.shape[1]
         if n * d * self.coef.itemsize > _SMALL or allowed is not None:
             require_bytes(
-                n * d * self.coef.itemsize, allowed, f"the weights of {n} classes x {d} features",
-                "Ask for fewer candidates.", who,
-            )  # fmt: skip
+                n * d * self.coef.itemsize,
+                allowed,
+                f"the weights of {n} classes x {d} features",
+                "Ask for fewer candidates.",
+                who,
+            )
         coef, scale = self.coef[classes], self.scale[classes].astype(np.float64)
         # A row that these classes have no weight for may have one of another class.
         mark = np.finfo(coef.dtype).max
@@ -260,15 +263,7 @@ class ClassWeights:
         n_jobs : int or None
             Threads.
         """
-        out = np.empty(len(rows))
-
-        def task(pairs: np.ndarray, at: np.ndarray, scores: np.ndarray) -> None:
-            normalisers = np.empty(len(scores))
-            log_normalisers(scores, normalisers)
-            out[pairs] = normalisers[at] - scores[at, classes[pairs]]
-
-        self._map_pairs(task, X, rows, n_jobs)
-        return out
+        return self.ranks_and_losses(X, rows, classes, n_jobs)[1]
 
     def hardest(
         self, X: CsrRows, rows: np.ndarray, classes: np.ndarray, n_hard: int, n_jobs: int | None
@@ -331,7 +326,7 @@ class ClassWeights:
     ) -> None:
         """Run ``task(first, last, scores)`` on ranges of rows and their scores, in threads."""
         dtype = self.coef.dtype
-        with np.errstate(over="ignore"):  # their scores tell
+        with np.errstate(over="ignore"):  # found by all_finite
             values = X.data.astype(dtype, copy=False)
         arrays = X.indptr, X.indices, read_only(values)
         n, n_classes, n_threads = X.shape[0], len(self.coef), count_threads(n_jobs)

@@ -1,7 +1,7 @@
 """Sparse weights of many labels, and the scores they give."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,40 +11,24 @@ from sklearn_xc._input.blank_rows import shares_any
 from sklearn_xc._input.data import CsrRows, read_only
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.threads import count_threads
-from sklearn_xc._state.schema import Array, Dtype, Record, Shape, declares
-from sklearn_xc._weights.by_feature import (
-    StoredWeights,
-    WeightsByFeature,
-    arrange_by_feature,
-    as_stored,
-    only_labels,
-    reach_of,
-)
-from sklearn_xc._weights.compact import CompactWeights, HeldCompact, compact
-from sklearn_xc._weights.kernels.topk import score_rows, topk_rows
+from sklearn_xc._state.schema import Array, Record, declares
+from sklearn_xc._weights.by_feature import ByFeature, arrange_by_feature, only_labels
+from sklearn_xc._weights.compact import CompactWeights, compact
+from sklearn_xc._weights.kernels.row_scores import score_pairs, score_rows, topk_rows
 
 #: Rows of X scored by one task.
 ROWS_PER_TASK = 256
-#: Attributes beside the weights.
-_BESIDE = ("intercept", "prior", "unseen")
-#: Weights of pairs, or dense scores, that are held at a time.
+#: Dense scores that are held at a time for pairs.
 _PIECE = 2**20
-#: What a weight of a pair costs, beside a posting that is read for all labels.
-_COST_OF_ENTRY = 8
-
-
-_Weights = TypeVar("_Weights", bound="LabelWeights")
+#: Cost of a weight of a pair, relative to a posting that is read for all labels.
+_COST_OF_ENTRY = 2
 
 
 @declares(
-    shape=Shape("labels", "features"),
-    dtype=Dtype(),
+    by_feature=Record("WeightsByFeature", "CompactWeights"),
     intercept=Array("real", "labels"),
     prior=Array("real", "labels", optional=True),
     unseen=Array("int64", None, below="labels", rises=True),
-    _held=Record(
-        "StoredWeights", "HeldCompact", n_labels="labels", n_features="features", optional=True
-    ),
 )
 class LabelWeights:
     """One sparse weight vector and one intercept per label.
@@ -56,11 +40,14 @@ class LabelWeights:
     intercept : ndarray of shape (n_labels,)
         Intercepts, of the same dtype.
     prior : ndarray of shape (n_labels,), default=None
-        Scores of a row of which no feature has a weight, of the same dtype; None for `intercept`.
+        Scores of a row without weighted features, of the same dtype; None for `intercept`.
     unseen : ndarray of int64, default=()
         Labels that score -inf, so that they come last; none if they are all.
     """
 
+    _coef: sp.csr_array | None = None
+    _by_feature: ByFeature | None = None
+    _scoring: "_Scoring | None" = None
     #: Labels that ``topk`` finds at most, if not all.
     _n_ranked: int | None = None
 
@@ -71,95 +58,62 @@ class LabelWeights:
         prior: np.ndarray | None = None,
         unseen: Any = (),
     ) -> None:
-        self._coef: sp.csr_array | None = coef
-        self._held: StoredWeights | HeldCompact | None = None
+        self._coef = coef
         self.intercept = intercept
         self.prior = prior
         self.unseen = np.asarray(unseen, np.int64)
-        self._scoring: _Scoring | None = None
-
-    @classmethod
-    def held_by(
-        cls: type[_Weights], held: StoredWeights | HeldCompact, intercept: np.ndarray,
-        prior: np.ndarray | None, unseen: Any,
-    ) -> _Weights:  # fmt: skip
-        """Return weights in files, which are read as far as they are used, or compact ones."""
-        made = object.__new__(cls)
-        made._coef, made._held, made._scoring = None, held, None
-        made.intercept, made.prior, made.unseen = intercept, prior, np.asarray(unseen, np.int64)
-        return made
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("coef", "intercept", "prior", "unseen")}
-
-    def _folder_state(self) -> dict[str, Any]:
-        """Return the attributes as the folder of a model has them; see ``_state/values.py``."""
-        held = as_stored(self.coef) if self._held is None else self._held
-        if held is None:
-            return self.__getstate__()
-        return {**vars(held), **{name: getattr(self, name) for name in _BESIDE}}
-
-    @classmethod
-    def _from_folder_state(cls, state: dict[str, Any]) -> "LabelWeights":
-        """Return weights made of ``_folder_state``."""
-        if "coef" in state:
-            return cls(**state)
-        beside = [state.pop(name) for name in _BESIDE]
-        return cls.held_by(StoredWeights(**state), *beside)
+        return {name: getattr(self, name) for name in self._schema}  # type: ignore[attr-defined]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._coef, self._held, self._scoring = state["coef"], None, None
+        self._by_feature = state["by_feature"]
         self.intercept, self.prior = state["intercept"], state["prior"]
-        self.unseen = np.asarray(state["unseen"], np.int64)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(n_labels, n_features)."""
-        if self._coef is not None:
-            return self._coef.shape
-        assert self._held is not None
-        return self._held.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Of the weights."""
-        if self._coef is not None:
-            return self._coef.dtype
-        assert self._held is not None
-        return np.dtype(self._held.dtype)
+        self.unseen = state["unseen"]
 
     @property
     def coef(self) -> sp.csr_array:
-        """The weights, one row per label; of held ones made when first needed."""
+        """The weights, one row per label; made when first needed."""
         if self._coef is None:
-            assert self._held is not None
-            self._coef = self._held.by_label()
+            self._coef = self.by_feature.by_label()
         return self._coef
 
-    def compact(self) -> "CompactLabelWeights":
-        """Return the same weights in a quarter of the memory, rounded."""
-        return CompactLabelWeights.held_by(
-            compact(self.coef), self.intercept, self.prior, self.unseen
-        )
-
-    def with_intercept(self, intercept: np.ndarray) -> "LabelWeights":
-        """Return the same weights with other intercepts; their arrangement is shared."""
-        other = self._with(intercept)
-        other._scoring = _Scoring.of(other, self._for_scoring())
-        return other
-
-    def _with(self, intercept: np.ndarray, prior: np.ndarray | None = None) -> "LabelWeights":
-        """Return the same weights with others beside them, and no label unseen."""
-        other = object.__new__(LabelWeights)
-        other._coef, other._held, other._scoring = self._coef, self._held, None
-        other.intercept, other.prior = intercept, prior
-        other.unseen = np.empty(0, np.int64)
-        return other
+    @property
+    def by_feature(self) -> ByFeature:
+        """The weights by feature, as scoring reads them; made when first needed."""
+        if self._by_feature is None:
+            self._by_feature = arrange_by_feature(self._coef)
+        return self._by_feature
 
     @property
-    def by_feature(self) -> WeightsByFeature | CompactWeights:
-        """The weights by feature: the order that scoring reads; made when first needed."""
-        return self._for_scoring().weights
+    def is_compact(self) -> bool:
+        """Whether weights are rounded to a byte each."""
+        return isinstance(self._by_feature, CompactWeights)
+
+    def compact(self) -> "LabelWeights":
+        """Return the same weights in a quarter of the memory, rounded."""
+        if self.is_compact:
+            return self
+        return self._changed(_coef=None, _by_feature=compact(self.coef))
+
+    def with_intercept(self, intercept: np.ndarray) -> "LabelWeights":
+        """Return the same weights with other intercepts, and no label unseen."""
+        _ = self.by_feature  # shared
+        none = np.empty(0, np.int64)
+        return self._changed(intercept=intercept, prior=None, unseen=none)
+
+    def among(self, labels: np.ndarray) -> "LabelWeights":
+        """Return the same weights; ``topk`` finds these labels only, -1 and -inf after."""
+        scoring = self._for_scoring()
+        bases = np.full_like(scoring.bases, -np.inf)
+        bases[:, labels] = scoring.bases[:, labels]
+        scoring = scoring._replace(bases=read_only(bases))
+        return self._changed(_scoring=scoring, _n_ranked=len(labels))
+
+    def _changed(self, **attributes: Any) -> "LabelWeights":
+        other = object.__new__(LabelWeights)
+        vars(other).update(vars(self) | {"_scoring": None} | attributes)
+        return other
 
     def _for_scoring(self) -> "_Scoring":
         if self._scoring is None:
@@ -176,7 +130,7 @@ class LabelWeights:
         X : CsrRows of shape (n, n_features)
             Instances.
         k : int
-            How many, 0 among them; places beyond the number of labels hold -1 and -inf.
+            May be 0; places beyond the number of labels hold -1 and -inf.
         n_jobs : int or None
             Threads, as joblib counts them.
         who : str, default=""
@@ -193,21 +147,17 @@ class LabelWeights:
             If X has entries so large that scores could leave the range of their dtype.
         """
         rows, scoring = self._readable(X, who), self._for_scoring()
-        n_ranked = len(self.intercept) if self._n_ranked is None else self._n_ranked
-        known = min(k, n_ranked)
+        known = min(k, len(self.intercept) if self._n_ranked is None else self._n_ranked)
+        labels = np.full((X.shape[0], k), -1, np.int64)
+        scores = np.full((X.shape[0], k), -np.inf, self.intercept.dtype)
 
-        def task(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-            labels = np.full((last - first, k), -1, np.int64)
-            scores = np.full((last - first, k), -np.inf, self.intercept.dtype)
-            if known:
-                topk_rows(
-                    rows.arrays, first, scoring.weights.arrays, scoring.bases, known, labels, scores
-                )
-            return labels, scores
+        def task(first: int, last: int) -> None:
+            best = labels[first:last], scores[first:last]
+            topk_rows(rows.arrays, first, scoring.weights, scoring.bases, known, *best)
 
-        parts = self._map_rows(task, X.shape[0], n_jobs)
-        labels = np.concatenate([part[0] for part in parts])
-        return labels, np.concatenate([part[1] for part in parts])
+        if known:
+            self._map_rows(task, X.shape[0], n_jobs)
+        return labels, scores
 
     def scores(
         self, X: CsrRows, n_jobs: int | None, allowed: int | None = None, who: str = ""
@@ -244,26 +194,15 @@ class LabelWeights:
         out = np.empty((X.shape[0], n_labels), dtype)
 
         def task(first: int, last: int) -> None:
-            score_rows(rows.arrays, first, scoring.weights.arrays, scoring.bases, out[first:last])
+            score_rows(rows.arrays, first, scoring.weights, scoring.bases, out[first:last])
 
         self._map_rows(task, X.shape[0], n_jobs)
         return out
 
-    def among(self, labels: np.ndarray) -> "LabelWeights":
-        """Return the same weights, of which ``topk`` finds some labels only, -1 and -inf after."""
-        other = self._with(self.intercept, self.prior)
-        scoring = self._for_scoring()
-        bases = np.full_like(scoring.bases, -np.inf)
-        bases[:, labels] = scoring.bases[:, labels]
-        n_last = bases.shape[1] - len(labels)
-        other._scoring = scoring._replace(bases=read_only(bases), n_last=n_last)
-        other._n_ranked = len(labels)
-        return other
-
     def pair_scores(
         self, X: CsrRows, indptr: np.ndarray, labels: np.ndarray, who: str = ""
     ) -> np.ndarray:
-        """Return the scores of some labels of each row, in the time that these take.
+        """Return the scores of some labels of each row, in time proportional to their weights.
 
         Parameters
         ----------
@@ -277,62 +216,40 @@ class LabelWeights:
         Returns
         -------
         ndarray of the weights' dtype, of shape (n_pairs,)
-            Those of ``scores``, but for rounding: where there are few they are summed in float64,
-            in another order. Which way a row goes depends on it alone.
+            Those of ``scores``, up to rounding: where there are few they are summed in float64,
+            in another order. The choice for a row depends on that row alone.
 
         Raises
         ------
         ValueError
             As in ``topk``.
         """
-        rows, scoring = self._readable(X, who), self._for_scoring()
-        work = scoring.weights.work
-        is_blank, out = ~shares_any(rows, work > 0), np.empty(len(labels), self.intercept.dtype)
+        rows, coef, work = self._readable(X, who), self.coef, self.by_feature.work
+        out = np.empty(len(labels), self.intercept.dtype)
         prior = self.intercept if self.prior is None else self.prior
-        n_entries = np.concatenate(([0], np.cumsum(np.diff(self.coef.indptr)[labels])))[indptr]
+        bases = np.stack([self.intercept, prior])
+        is_blank = ~shares_any(rows, work > 0)
+        # Rows with many labels: the scores of all are cheaper.
+        n_entries = np.concatenate(([0], np.cumsum(np.diff(coef.indptr)[labels])))[indptr]
         postings = np.concatenate(([0.0], np.cumsum(work[rows.indices])))[rows.indptr]
-        of_all = np.diff(postings) + len(self.intercept)
-        is_long = _COST_OF_ENTRY * np.diff(n_entries) > of_all
-        step = max(1, _PIECE // len(self.intercept))
-        long = np.flatnonzero(is_long & ~is_blank)
+        is_long = _COST_OF_ENTRY * np.diff(n_entries) > np.diff(postings) + coef.shape[0]
+        ends = coef.indptr.astype(np.int64, copy=False)
+        weights = tuple(map(read_only, (ends, coef.indices, coef.data)))
+        pairs = read_only(indptr), read_only(labels)
+        x = np.zeros(X.shape[1])
+        score_pairs(rows.arrays, weights, *pairs, read_only(bases), is_blank, is_long, x, out)
+        long, step = np.flatnonzero(is_long & ~is_blank), max(1, _PIECE // coef.shape[0])
         for first in range(0, len(long), step):
             some = long[first : first + step]
             for i, scores in zip(some, self.scores(X.take(some), 1, None, who), strict=True):
                 own = slice(indptr[i], indptr[i + 1])
                 out[own] = scores[labels[own]]
-        x, first = np.zeros(X.shape[1]), 0
-        while first < X.shape[0]:
-            last = int(np.searchsorted(n_entries, n_entries[first] + _PIECE, "right")) - 1
-            last = min(max(last, first + 1), X.shape[0])
-            is_asked = ~(is_long | is_blank)[first:last]
-            asked = np.repeat(is_asked, np.diff(indptr[first : last + 1]))
-            part = self.coef[labels[indptr[first] : indptr[last]][asked]]
-            pair = 0
-            for i in first + np.flatnonzero(is_asked):
-                own, n = slice(indptr[i], indptr[i + 1]), int(indptr[i + 1] - indptr[i])
-                ends = part.indptr[pair : pair + n + 1]
-                entries, features = (
-                    slice(ends[0], ends[-1]),
-                    rows.indices[rows.indptr[i] : rows.indptr[i + 1]],
-                )
-                x[features] = rows.data[rows.indptr[i] : rows.indptr[i + 1]]
-                terms = x[part.indices[entries]] * part.data[entries]
-                x[features] = 0.0
-                has_any, sums = ends[1:] > ends[:-1], np.zeros(n)
-                if len(terms):
-                    sums[has_any] = np.add.reduceat(terms, ends[:-1][has_any] - ends[0])
-                out[own] = sums + self.intercept[labels[own]]
-                pair += n
-            first = last
-        for i in np.flatnonzero(is_blank):
-            own = slice(indptr[i], indptr[i + 1])
-            out[own] = prior[labels[own]]
         return out
 
     def scorer_of(
         self, labels: np.ndarray, n_jobs: int | None, allowed: int | None = None, who: str = ""
     ) -> Callable[[CsrRows], np.ndarray]:
-        """Return what gives the scores of some labels, with the bits that they have among all.
+        """Return a function for the scores of some labels, bitwise those of ``scores``.
 
         Parameters
         ----------
@@ -346,15 +263,12 @@ class LabelWeights:
         callable
             From CsrRows to scores, (n, len(labels)), with the errors of ``scores``.
         """
-        everything = self._for_scoring()
+        everything, scoring = self.by_feature, self._for_scoring()
         some = LabelWeights(self.coef, self.intercept[labels])
-        bases = np.stack([some.intercept, some.intercept])
-        some._scoring = _Scoring(
-            only_labels(everything.weights, self.coef, labels), everything.reach,
-            read_only(bases), 0, everything.largest_entry,
-        )  # fmt: skip
+        some._by_feature = only_labels(everything, self.coef, labels)
+        some._scoring = _Scoring.of(some)._replace(largest_entry=scoring.largest_entry)
         prior = (self.intercept if self.prior is None else self.prior)[labels]
-        is_weighted = everything.weights.work > 0
+        is_weighted = everything.work > 0
 
         def score(X: CsrRows) -> np.ndarray:
             scores = some.scores(X, n_jobs, allowed, who)
@@ -379,49 +293,15 @@ class LabelWeights:
         return rows
 
     @staticmethod
-    def _map_rows(task: Any, n: int, n_jobs: int | None) -> list[Any]:
+    def _map_rows(task: Callable[[int, int], None], n: int, n_jobs: int | None) -> None:
         """Run `task` over ranges of rows, in threads: they share the output."""
-        # To count threads takes 10 us, a third of the time of a row.
-        n_threads = 1 if n_jobs is None and n <= ROWS_PER_TASK else count_threads(n_jobs)
-        ranges = [
-            (first, min(first + ROWS_PER_TASK, n)) for first in range(0, max(n, 1), ROWS_PER_TASK)
-        ]
-        if len(ranges) == 1:  # starting threads would take longer than a few rows do
-            return [task(*ranges[0])]
-        return Parallel(n_jobs=n_threads, require="sharedmem")(
-            delayed(task)(first, last) for first, last in ranges
+        if n <= ROWS_PER_TASK:  # counting threads takes 10 us, a third of the time of a row
+            task(0, n)
+            return
+        Parallel(n_jobs=count_threads(n_jobs), require="sharedmem")(
+            delayed(task)(first, min(first + ROWS_PER_TASK, n))
+            for first in range(0, n, ROWS_PER_TASK)
         )
-
-
-class CompactLabelWeights(LabelWeights):
-    """Label weights that are held, saved and pickled in compact form."""
-
-    _held: HeldCompact
-
-    def _folder_state(self) -> dict[str, Any]:
-        """Return the attributes as the folder of a model has them."""
-        return self.__getstate__()
-
-    @classmethod
-    def _from_folder_state(cls, state: dict[str, Any]) -> "CompactLabelWeights":
-        """Return weights made of ``_folder_state``."""
-        made = object.__new__(cls)
-        made.__setstate__(state)
-        return made
-
-    def __getstate__(self) -> dict[str, Any]:
-        beside = {name: getattr(self, name) for name in ("intercept", "prior", "unseen")}
-        return self._held.state() | beside
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        beside = {name: state[name] for name in ("intercept", "prior", "unseen")}
-        held = {name: value for name, value in state.items() if name not in beside}
-        self._coef, self._held, self._scoring = None, HeldCompact(**held), None
-        self.intercept, self.prior, self.unseen = beside.values()
-
-    def compact(self) -> "CompactLabelWeights":
-        """Return these weights, which are compact."""
-        return self
 
 
 class _Scoring(NamedTuple):
@@ -429,38 +309,25 @@ class _Scoring(NamedTuple):
 
     Attributes
     ----------
-    weights : WeightsByFeature or CompactWeights
-        The weights.
-    reach : float
-        The largest sum of magnitudes of a label's weights.
+    weights : tuple of ndarray
+        Weights, as ``topk_rows`` takes them.
     bases : ndarray of shape (2, n_labels)
         What scores are added to, as ``topk_rows`` takes it.
-    n_last : int
-        Labels that score -inf because they are unseen.
     largest_entry : float
         With entries of X up to here no score leaves the range of its dtype.
     """
 
-    weights: WeightsByFeature | CompactWeights
-    reach: float
+    weights: tuple[Any, ...]
     bases: np.ndarray
-    n_last: int
     largest_entry: float
 
     @classmethod
-    def of(cls, model: LabelWeights, known: "_Scoring | None" = None) -> "_Scoring":
-        """Return what scoring with a model reads, given that of one of the same weights."""
-        weights: WeightsByFeature | CompactWeights
-        if known is not None:
-            weights, reach = known.weights, known.reach
-        elif model._held is not None:
-            weights, reach = model._held.by_feature, model._held.reach
-        else:
-            weights, reach = arrange_by_feature(model.coef), reach_of(model.coef)
+    def of(cls, model: LabelWeights) -> "_Scoring":
+        """Return what scoring with a model reads."""
+        weights: Any = model.by_feature
         bases = np.stack([model.intercept, model.intercept if model.prior is None else model.prior])
         offset = float(np.abs(bases).max(where=np.isfinite(bases), initial=1.0))
-        largest = float(np.finfo(bases.dtype).max) / 4.0 / max(reach, offset)
-        n_last = len(model.unseen) if len(model.unseen) < bases.shape[1] else 0
-        if n_last:
+        largest = float(np.finfo(bases.dtype).max) / 4.0 / max(weights.reach, offset)
+        if len(model.unseen) < bases.shape[1]:
             bases[:, model.unseen] = -np.inf
-        return cls(weights, reach, read_only(bases), n_last, largest)
+        return cls(weights.arrays, read_only(bases), largest)

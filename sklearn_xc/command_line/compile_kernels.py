@@ -16,7 +16,7 @@ _FEW_ROWS = 300
 
 def run(options: Any) -> None:
     """Fit small models and predict with them, so that their kernels are compiled and cached."""
-    from sklearn_xc._weights.kernels.topk import topk_rows
+    from sklearn_xc._weights.kernels.row_scores import topk_rows
 
     for name in options.estimator:
         began = time.perf_counter()

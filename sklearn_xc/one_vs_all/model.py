@@ -43,7 +43,6 @@ def _is_logistic(model: Any) -> bool:
     # Of two classes the second has weights.
     _weights=Record(
         "LabelWeights",
-        "CompactLabelWeights",
         labels=lambda model: 1 if model._is_binary else "labels",
     ),
     _is_logistic=Number("bool"),

@@ -10,11 +10,11 @@
           |
     query(V, n_candidates) --> Candidates(labels, scores, counts), best first
 
-* ``ExactIndex`` scores all rows; it is what the others are judged by.
+* ``ExactIndex`` scores all rows; the others are compared with it.
 * ``SphericalIndex`` scores the rows of a few clusters, which it keeps up to date.
 * ``ProductIndex`` clusters blocks of a few columns, and adds up what their centroids score.
 * ``FaissIndex`` leaves that to the faiss library.
-* ``search_recall`` tells how many of the truly best rows an index finds.
+* ``search_recall`` is the share of the truly best rows that an index finds.
 
 An index has no say in what the scores are for. To add one, write its file, after the protocol in
 ``protocol.py``, and give it a line in ``INDEXES`` (``registry.py``): the tests read that table.

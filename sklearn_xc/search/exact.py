@@ -5,11 +5,11 @@ from sklearn.base import BaseEstimator
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.row_ranges import for_row_ranges
+from sklearn_xc._weights.kernels.ranking import room_to_choose
 from sklearn_xc.search.kernels.candidates import (
-    choose_labels,
+    choose_of_rows,
     keep_best,
     rank_labels,
-    room_to_choose,
     score_labels,
 )
 from sklearn_xc.search.protocol import Candidates
@@ -66,7 +66,7 @@ class ExactIndex(BaseEstimator):
     >>> index.query(queries, n_candidates=2).labels
     array([[0, 2]], dtype=int32)
 
-    Change a row, and tell the index:
+    Change a row, and register the change:
 
     >>> W[1] = [2.0, 0.0]
     >>> index.update(np.array([1], np.int32))
@@ -120,7 +120,7 @@ class ExactIndex(BaseEstimator):
                     np.matmul(V[begin:end], columns[label:stop].T, out=scores)
                 if has_offsets:
                     scores += offsets[label:stop]
-                choose_labels(scores, label, n_chosen, sizes, floors, labels, best)
+                choose_of_rows(scores, label, n_chosen, sizes, floors, labels, best)
             keep_best(n_chosen, sizes, labels, best)
             own = (part[begin:end] for part in found)
             rank_labels(W, first, V, begin, offsets, labels, sizes, *own)

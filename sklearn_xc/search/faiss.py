@@ -17,7 +17,7 @@ from sklearn_xc.search.protocol import Candidates
 
 #: Rows that a centroid is made of, at most.
 _SAMPLE = 100
-#: Unless told, as many lists are searched as hold this many times the candidates, on average.
+#: By default, as many lists are searched as hold this many times the candidates, on average.
 _REACH = 2.0
 #: Queries ranked at a time.
 _QUERIES = 256
@@ -133,15 +133,21 @@ class FaissIndex(BaseEstimator):
         with _threads(faiss, self.n_jobs):
             queries = np.ascontiguousarray(V, np.float32)
             _, labels = self._index.search(queries, n_candidates, params=parameters)
-        labels, counts = labels.astype(np.int32), (labels >= 0).sum(axis=1)  # -1 stands behind
+        labels, counts = labels.astype(np.int32), (labels >= 0).sum(axis=1)  # padded with -1
 
         def rank(begin: int, end: int) -> None:
             own = slice(begin, end)
             none = read_only(np.empty(0, self._W.dtype))
             rank_labels(
-                self._W, self._first, V, begin, none, labels[own], counts[own],
+                self._W,
+                self._first,
+                V,
+                begin,
+                none,
+                labels[own],
+                counts[own],
                 *(a[own] for a in found),
-            )  # fmt: skip
+            )
 
         for_row_ranges(rank, len(V), _QUERIES, self.n_jobs)
         return found

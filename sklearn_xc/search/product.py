@@ -6,18 +6,20 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_xc._compile.emitters.byte_lanes import LANES, TABLE
-from sklearn_xc._compile.emitters.centroid_lanes import WIDTH
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.row_ranges import for_row_ranges
-from sklearn_xc.search.kernels.product_codes import cluster_blocks, encode_rows, fill_tables
+from sklearn_xc.search.kernels.product_codes import (
+    WIDTH,
+    cluster_blocks,
+    encode_rows,
+    fill_tables,
+)
 from sklearn_xc.search.kernels.product_scan import search_codes
 from sklearn_xc.search.protocol import Candidates
 
 #: Labels that the blocks are clustered on, and rounds of Lloyd's algorithm.
 _SAMPLE = 2048
 _ROUNDS = 8
-#: With more labels than this, blocks have four columns instead of two: half the time, and coarser.
-_FINE_LABELS = 300_000
 #: Codes that a thread reads before it takes other queries, a few milliseconds, and the
 #: least number of queries.
 _CODES = 2**26
@@ -27,7 +29,7 @@ _QUERIES = 40
 class ProductIndex(BaseEstimator):
     """The rows of W with the largest scores, where each row is approximated by centroids.
 
-    The columns are cut into blocks of two or four, and each block is clustered separately around
+    The columns are cut into blocks of two, and each block is clustered separately around
     16 centroids (product quantisation [1]_). A query is scored against the centroids of each
     block; the estimated score of a label is the sum of the scores of its centroids. These sums are
     looked up for *all* labels, 64 at a time in vector registers [2]_. This is far faster than
@@ -40,14 +42,11 @@ class ProductIndex(BaseEstimator):
     A row that changes gets new codes, which costs as much as some 30 inner products. The centroids
     stay those of ``build``, and a row counts as no farther out than its nearest centroids: rows
     beyond all of them tie. So an index of weights that are all alike, such as zero before
-    training, cannot tell them apart. Build the index again when rows have moved far; this is
+    training, cannot distinguish them. Build the index again when rows have moved far; this is
     cheap.
 
     Parameters
     ----------
-    block_width : {2, 4} or None, default=None
-        Number of columns in a block. Four take half the time and memory, and estimate half as
-        well. None is 2 for up to 300,000 labels, otherwise 4.
     n_jobs : int or None, default=None
         Number of threads, as joblib counts them. Results do not depend on it.
 
@@ -63,7 +62,7 @@ class ProductIndex(BaseEstimator):
     A query takes O(n_labels d) byte operations. One instruction does 64 of these with AVX-512, 32
     with AVX2, and 16 with SSSE3 and on 64-bit ARM. On other processors, and if NUMBA_CPU_FEATURES
     rules these out, it does one, and a query takes some forty times as long. Memory: d/4 bytes per
-    label, or d/8. Centroids are float32.
+    label. Centroids are float32.
 
     In each block, a label's distance from the best possible score is rounded to one of 256 steps,
     and the sum over blocks stops at 255. The steps are chosen such that the best labels are
@@ -98,16 +97,14 @@ class ProductIndex(BaseEstimator):
     has_exact_scores = False
     row_copies = 0.1
 
-    def __init__(self, block_width: int | None = None, n_jobs: int | None = None) -> None:
-        self.block_width = block_width
+    def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
 
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Cluster the blocks and encode all rows; see `MipsIndex.build`."""
         self._W = read_only(W)
         self._first, self._last = first, W.shape[1] if last is None else last
-        self._width = self.block_width or (2 if len(W) <= _FINE_LABELS else 4)
-        n_blocks = 2 * -(-(self._last - first) // (2 * self._width))  # codes come in pairs
+        n_blocks = 2 * -(-(self._last - first) // (2 * WIDTH))  # codes come in pairs
         rng = np.random.default_rng(seed)
         rows = np.sort(rng.choice(len(W), min(len(W), _SAMPLE), replace=False))
         starts = rng.permuted(np.tile(np.arange(len(rows)), (n_blocks, 1)), axis=1)
@@ -115,9 +112,8 @@ class ProductIndex(BaseEstimator):
         self._centroids = np.empty((n_blocks, WIDTH, TABLE), np.float32)
         self._halves = np.empty((n_blocks, TABLE), np.float32)
         cluster_blocks(
-            self._W, rows, starts, first, self._last, self._width, _ROUNDS,
-            self._centroids, self._halves,
-        )  # fmt: skip
+            self._W, rows, starts, first, self._last, _ROUNDS, self._centroids, self._halves
+        )
         self._codes = np.zeros((-(-len(W) // LANES), n_blocks // 2, LANES), np.uint8)
         self._frequencies = np.zeros((n_blocks, TABLE), np.int32)
         self._encode(np.arange(len(W), dtype=np.int32), is_new=True)
@@ -157,11 +153,18 @@ class ProductIndex(BaseEstimator):
         tops, steps = np.empty(n), np.empty(n)
         tables_out = tables, tops, steps
         shares = self._frequencies, n_labels, labels.shape[1] / n_labels
-        fill_tables(V, self._width, self._centroids, *shares, *tables_out)
+        fill_tables(V, self._centroids, *shares, *tables_out)
         search_codes(self._codes, n_labels, *tables_out, labels, scores, counts)
 
     def _encode(self, rows: np.ndarray, is_new: bool) -> None:
         encode_rows(
-            self._W, read_only(rows), self._first, self._last, self._width,
-            self._centroids, self._halves, self._codes, self._frequencies, is_new,
-        )  # fmt: skip
+            self._W,
+            read_only(rows),
+            self._first,
+            self._last,
+            self._centroids,
+            self._halves,
+            self._codes,
+            self._frequencies,
+            is_new,
+        )

@@ -104,8 +104,8 @@ class MipsIndex(Protocol):
 
     Notes
     -----
-    The attribute ``row_copies`` is optional. It is a float that tells, before ``build``, how much
-    memory an index takes besides W, in copies of the indexed columns; it is less than 1 for an
+    The attribute ``row_copies`` is optional. It is the memory that an index takes besides W, in
+    copies of the indexed columns; it is less than 1 for an
     index that holds codes. Without it, 2 copies are assumed.
 
     Examples

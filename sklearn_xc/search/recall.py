@@ -105,36 +105,12 @@ def check_recall(
     1.0
     """
     recall = search_recall(index, W, first, last, V, k, n_candidates)
-    warn_of_recall(
-        type(index).__name__, recall, floor, k, n_candidates,
-        "build the index again if the weights have moved far since, or use ExactIndex",
-    )  # fmt: skip
-    return recall
-
-
-def warn_of_recall(
-    name: str, recall: float, floor: float, k: int, n_candidates: int, advice: str
-) -> None:
-    """Warn the caller's caller if a recall is below a floor.
-
-    Parameters
-    ----------
-    name : str
-        Of what searches.
-    recall, floor : float
-    k, n_candidates : int
-        As `search_recall` had them.
-    advice : str
-        What helps besides more candidates.
-
-    Warns
-    -----
-    RecallWarning
-    """
     if recall < floor:
         warnings.warn(
-            f"{name} finds {recall:.3f} of the {k} best labels among n_candidates={n_candidates}, "
-            f"expected at least {floor:g}. Raise n_candidates, {advice}.",
+            f"{type(index).__name__} finds {recall:.3f} of the {k} best labels among "
+            f"n_candidates={n_candidates}, expected at least {floor:g}. Raise n_candidates, build "
+            "the index again if the weights have moved far since, or use ExactIndex.",
             RecallWarning,
-            stacklevel=3,
+            stacklevel=2,
         )
+    return recall

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Any, cast
 
+import numpy as np
 from sklearn.base import clone
 
 from sklearn_xc._input.parts import check_part
-from sklearn_xc.search._checked import CheckedIndex
 from sklearn_xc.search.exact import ExactIndex
 from sklearn_xc.search.faiss import FaissIndex
 from sklearn_xc.search.product import ProductIndex
-from sklearn_xc.search.protocol import MipsIndex
+from sklearn_xc.search.protocol import Candidates, MipsIndex
 from sklearn_xc.search.spherical import SphericalIndex
 
 INDEXES: dict[str, Callable[..., MipsIndex]] = {
@@ -20,9 +20,9 @@ INDEXES: dict[str, Callable[..., MipsIndex]] = {
     "faiss": FaissIndex,
 }
 
-#: Of an index that does not tell; see `MipsIndex`.
+#: Default of an index; see `MipsIndex`.
 _ROW_COPIES = 2.0
-#: What every index has; see `MipsIndex`.
+#: Methods of every index; see `MipsIndex`.
 INDEX_METHODS = ("build", "update", "following", "query")
 
 
@@ -124,7 +124,77 @@ def index_bytes(index: str | MipsIndex, shape: tuple[int, int], itemsize: int) -
 
     >>> from sklearn_xc.search import INDEXES, index_bytes
     >>> {name: index_bytes(name, (1_000_000, 128), 4) // 10**6 for name in INDEXES}
-    {'exact': 0, 'product': 51, 'spherical': 1024, 'faiss': 768}
+    {'exact': 0, 'product': 51, 'spherical': 512, 'faiss': 768}
     """
     kind: Any = INDEXES[index] if isinstance(index, str) else index
     return int(getattr(kind, "row_copies", _ROW_COPIES) * shape[0] * shape[1] * itemsize)
+
+
+class CheckedIndex:
+    """An index from outside the package; its candidates are checked before kernels read them.
+
+    Parameters
+    ----------
+    index : MipsIndex
+    who : str
+        How messages name the argument, such as "DecompMIPSClassifier: index".
+    """
+
+    def __init__(self, index: MipsIndex, who: str) -> None:
+        self.index, self.who = index, who
+        self.has_exact_scores = index.has_exact_scores
+
+    def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
+        """Index some columns of W; see `MipsIndex.build`."""
+        self._n_labels, self._dtype = len(W), W.dtype
+        self.index.build(W, first, last, seed)
+
+    def update(self, rows: np.ndarray) -> None:
+        """Register changed rows; see `MipsIndex.update`."""
+        self.index.update(rows)
+
+    def following(self, W: np.ndarray) -> "CheckedIndex":
+        """Return an index that follows a copy of W; see `MipsIndex.following`."""
+        other = CheckedIndex(self.index.following(W), self.who)
+        other._n_labels, other._dtype = self._n_labels, self._dtype
+        return other
+
+    def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
+        """Return the candidates of the index; see `MipsIndex.query`.
+
+        Raises
+        ------
+        ValueError
+            If they are not as `MipsIndex.query` describes.
+        """
+        who = f"{self.who}: {type(self.index).__name__}.query must return"
+        found: Any = self.index.query(V, n_candidates)
+        if not isinstance(found, Candidates):
+            raise ValueError(
+                f"{who} Candidates(labels, scores, counts) (see sklearn_xc.search). "
+                f"Got {type(found).__name__}."
+            )
+        shape = len(V), n_candidates
+        expected = (shape, np.int32), (shape, self._dtype), (shape[:1], np.int64)
+        for name, (size, dtype), array in zip(found._fields, expected, found, strict=True):
+            is_array = isinstance(array, np.ndarray)
+            if not is_array or array.shape != size or array.dtype != dtype:
+                got = f"{array.dtype} of shape {array.shape}" if is_array else type(array).__name__
+                raise ValueError(
+                    f"{who} {name} as an ndarray of {np.dtype(dtype)} of shape {size}. Got {got}."
+                )
+        labels, _, counts = found
+        if ((counts < 0) | (counts > n_candidates)).any():
+            raise ValueError(f"{who} counts from 0 to {n_candidates}. Got {counts}.")
+        is_found, order = np.arange(n_candidates) < counts[:, None], np.sort(labels, axis=1)
+        fits = np.where(is_found, (labels >= 0) & (labels < self._n_labels), labels == -1)
+        fits[:, 1:] &= (order[:, 1:] != order[:, :-1]) | (order[:, 1:] < 0)
+        if not fits.all():
+            raise ValueError(
+                f"{who} distinct labels from 0 to {self._n_labels - 1}, counts of them, and -1 "
+                f"behind. Got {labels[~fits.all(axis=1)][0]}."
+            )
+        return Candidates(*map(np.ascontiguousarray, found))
+
+    def __repr__(self) -> str:
+        return repr(self.index)

@@ -7,16 +7,15 @@ from sklearn.base import BaseEstimator
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.row_ranges import for_row_ranges
-from sklearn_xc.search._sphere import cluster_directions, nearest_centroids, points_together
 from sklearn_xc.search.kernels.clusters import (
-    Layout,
+    Clusters,
     augment_rows,
-    fill_slots,
     largest_norm,
-    move_labels,
+    list_members,
     refresh_rows,
-    room_for,
     search_clusters,
+    sum_members,
+    two_nearest,
 )
 from sklearn_xc.search.protocol import Candidates
 
@@ -27,6 +26,9 @@ _SAMPLE = 100
 _WORK = 2**24
 #: A gap below this share of the largest norm, times the type's precision, may be rounding.
 _ROUNDING = 64
+#: Affinities that a thread holds at a time, and points at most.
+_AFFINITIES, _POINTS = 2**20, 1024
+_MAX_ITER = 10
 
 
 class SphericalIndex(BaseEstimator):
@@ -35,8 +37,7 @@ class SphericalIndex(BaseEstimator):
     Rows are augmented by one number that gives all of them the same norm, so that a large inner
     product means a small angle, and clustered by spherical k-means. A query visits clusters, best
     centroid first, until it has seen at least `n_candidates` rows; it returns the best
-    `n_candidates` of these. Rows are copied cluster by cluster, so that scanning a cluster reads
-    memory in order.
+    `n_candidates` of these.
 
     After an update, each row is again in the cluster of its nearest centroid. Most rows need not
     be compared with the centroids for this: a row stays if, since its last comparison, it has
@@ -57,7 +58,7 @@ class SphericalIndex(BaseEstimator):
     has_exact_scores : bool
         True.
     row_copies : float
-        2.0; see `MipsIndex`.
+        1.0; see `MipsIndex`.
     centroids_ : ndarray of shape (n_clusters, d + 1)
         Centroids of norm 1, with the augmented coordinate last.
     bound_ : float
@@ -67,7 +68,7 @@ class SphericalIndex(BaseEstimator):
     -----
     A query takes O((n_clusters + n_candidates + n_labels / n_clusters) d) time if clusters are
     even; an updated row takes O(d), or O(n_clusters d) if it is compared with the centroids.
-    Memory: the copies, with spare slots, take up to twice as much as the columns of W.
+    Memory: a copy of the columns of W.
 
     Source: [1]_, sections 3 and 4.1, with one level of clusters. It differs in that rows move
     between clusters while W changes, in that a query stops by a number of rows, n_candidates,
@@ -93,14 +94,14 @@ class SphericalIndex(BaseEstimator):
     """
 
     has_exact_scores = True
-    row_copies = 2.0
+    row_copies = 1.0
 
     def __init__(self, n_clusters: int | None = None, n_jobs: int | None = None) -> None:
         self.n_clusters = n_clusters
         self.n_jobs = n_jobs
 
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
-        """Cluster the rows and copy them; see `MipsIndex.build`."""
+        """Cluster the rows; see `MipsIndex.build`."""
         self._W = read_only(W)
         self._first, self._d = first, (W.shape[1] if last is None else last) - first
         n_labels, rng = len(W), np.random.default_rng(seed)
@@ -113,28 +114,31 @@ class SphericalIndex(BaseEstimator):
         augment_rows(self._W, first, sample, self.bound_, points)
         self.centroids_ = cluster_directions(points, n_clusters, rng, self.n_jobs)
         nearest, gap = self._assign(np.arange(n_labels, dtype=np.int32))
-        self._arrange(nearest, gap)
+        rows = np.ascontiguousarray(W[:, first : first + self._d]).copy()
+        lists = np.empty(n_labels, np.int32), np.empty(n_clusters + 1, np.int64)
+        self._clusters = Clusters(rows, nearest, gap, *lists)
+        list_members(self._clusters)
 
     def update(self, rows: np.ndarray) -> None:
-        """Copy rows again, and move those with another nearest centroid; see `MipsIndex.update`."""
+        """Move rows to the cluster of their nearest centroid; see `MipsIndex.update`."""
         loose = np.empty(len(rows), np.int32)
         rounding = _ROUNDING * float(np.finfo(self._W.dtype).eps) * self.bound_
         n_loose = refresh_rows(
-            self._W, self._first, read_only(rows), self.bound_, rounding, self._layout, loose
+            self._W, self._first, read_only(rows), self.bound_, rounding, self._clusters, loose
         )
         if n_loose == 0:
             return
         loose = loose[:n_loose]
-        nearest, gap = self._assign(loose)
-        done = 0
-        while (done := move_labels(loose, nearest, gap, done, self._layout)) < n_loose:
-            self._arrange(self._layout.cluster, self._layout.gap)
+        nearest, self._clusters.gap[loose] = self._assign(loose)
+        if (nearest != self._clusters.cluster[loose]).any():
+            self._clusters.cluster[loose] = nearest
+            list_members(self._clusters)
 
     def following(self, W: np.ndarray) -> "SphericalIndex":
         """Return an index with the same clusters; see `MipsIndex.following`."""
         other = copy.copy(self)
         other._W = read_only(W)
-        other._layout = type(self._layout)(*(array.copy() for array in self._layout))
+        other._clusters = Clusters(*(array.copy() for array in self._clusters))
         return other
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
@@ -143,7 +147,7 @@ class SphericalIndex(BaseEstimator):
         found = Candidates.empty(len(V), n_candidates, V.dtype)
 
         def search(begin: int, end: int) -> None:
-            search_clusters(V, begin, end, centroids, self._layout, n_candidates, *found)
+            search_clusters(V, begin, end, centroids, self._clusters, n_candidates, *found)
 
         n_clusters = len(centroids)
         n_scored = n_clusters + n_candidates + len(self._W) // n_clusters
@@ -163,20 +167,87 @@ class SphericalIndex(BaseEstimator):
         for_row_ranges(assign, len(labels), points_together(len(self.centroids_)), self.n_jobs)
         return nearest, gap
 
-    def _arrange(self, cluster: np.ndarray, gap: np.ndarray) -> None:
-        """Copy all rows cluster by cluster, with slots to spare in and behind the clusters."""
-        n_labels, n_clusters = len(cluster), len(self.centroids_)
-        size = np.bincount(cluster, minlength=n_clusters)
-        room = size + size // 8 + 4
-        begin = np.cumsum(room) - room
-        taken = int(room.sum())
-        n_slots = taken + max(n_labels // 4, room_for(int(room.max())))
-        order = np.argsort(cluster, kind="stable")
-        slot = np.empty(n_labels, np.int64)
-        slot[order] = np.arange(n_labels) + np.repeat(begin - np.cumsum(size) + size, size)
-        self._layout = Layout(
-            np.empty((n_slots, self._d), self._W.dtype),
-            np.empty(n_slots, np.int32),
-            begin, size, room, np.array([taken]), slot, cluster, gap,
-        )  # fmt: skip
-        fill_slots(self._W, self._first, self._layout)
+
+def cluster_directions(
+    points: np.ndarray, n_clusters: int, rng: np.random.Generator, n_jobs: int | None
+) -> np.ndarray:
+    """Return the directions that the points gather around.
+
+    Up to ten rounds of spherical k-means from `n_clusters` of the points. A cluster that loses all
+    points begins again at one that is far from its centroid; a sum without direction leaves a
+    centroid where it was.
+
+    Parameters
+    ----------
+    points : ndarray of float32 or float64 of shape (n, width)
+        Of equal norms.
+    n_clusters : int
+        At most n.
+    rng : Generator
+        Chooses the starts.
+    n_jobs : int or None
+        Threads; the result does not depend on them.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters, width)
+        Of norm 1, of the type of the points.
+    """
+    starts = points[rng.choice(len(points), n_clusters, replace=False)].astype(np.float64)
+    # Where a start is 0: the other points are 0, too, but rows that have moved will find it.
+    anywhere = rng.normal(size=starts.shape)
+    centroids = _of_norm_1(starts, _of_norm_1(anywhere, anywhere)).astype(points.dtype)
+    before = np.full(len(points), -1, np.int32)
+    for _ in range(_MAX_ITER):
+        nearest, affinity, _ = nearest_centroids(points, centroids, n_jobs)
+        if (nearest == before).all():
+            break
+        before = nearest.copy()
+        empty = np.flatnonzero(np.bincount(nearest, minlength=n_clusters) == 0)
+        nearest[np.argsort(affinity, kind="stable")[: len(empty)]] = empty
+        sums = np.zeros(centroids.shape)
+        sum_members(points, nearest, sums)
+        centroids = _of_norm_1(sums, centroids).astype(points.dtype)
+    return centroids
+
+
+def nearest_centroids(
+    points: np.ndarray, centroids: np.ndarray, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the centroid of each point with the largest inner product.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, width)
+    centroids : ndarray of shape (n_clusters, width)
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    nearest : ndarray of int32 of shape (n,)
+        Ties go to the first.
+    affinity, gap : ndarray of float64 of shape (n,)
+        The inner product, and its lead on that of the next centroid.
+    """
+    n = len(points)
+    nearest, affinity, gap = np.empty(n, np.int32), np.empty(n), np.empty(n)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def assign(first: int, last: int) -> None:
+        products = points[first:last] @ centroids.T
+        two_nearest(products, nearest[first:last], affinity[first:last], gap[first:last])
+
+    for_row_ranges(assign, n, points_together(len(centroids)), n_jobs)
+    return nearest, affinity, gap
+
+
+def points_together(n_clusters: int) -> int:
+    """Return for how many points the affinities to all clusters are held at a time."""
+    return max(1, min(_POINTS, _AFFINITIES // n_clusters))
+
+
+def _of_norm_1(vectors: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+    """Return the rows divided by their norms; those of norm 0 as in `otherwise`."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.where(norms > 0, vectors / np.where(norms > 0, norms, 1.0), otherwise)

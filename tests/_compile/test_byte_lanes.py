@@ -30,16 +30,16 @@ def feature(request):
     return request.param
 
 
-@pytest.fixture(scope="module", params=[(1, 1), (1, 2), (2, 3), (5, 1), (5, 2)], ids=str)
+@pytest.fixture(scope="module", params=[1, 5])
 def sum_groups(request, feature):
-    """Return a function that sums for some queries and groups, and the numbers of these."""
-    function = sum_codes(*request.param, feature)
+    """Return a function that sums for some queries, and their number."""
+    function = sum_codes(request.param, feature)
 
     @kernel
     def call(codes, group, tables, first, sums, at):
         function(codes, np.uint64(group), tables, np.uint64(first), sums, np.uint64(at))
 
-    return call, *request.param
+    return call, request.param
 
 
 def slow_sums(codes, tables):
@@ -61,30 +61,29 @@ def unaligned(array):
     return copy
 
 
-@pytest.mark.parametrize("n_pairs", [1, 2, 3, 8, 17])
-@pytest.mark.parametrize("highest", [1, 7, 255])
+@pytest.mark.parametrize(("n_pairs", "highest"), [(1, 255), (2, 7), (17, 1), (17, 255)])
 def test_against_numpy(sum_groups, n_pairs, highest):
     """Of all codes; sums in reach of a byte, and such that stop at its end."""
-    call, n_queries, n_together = sum_groups
+    call, n_queries = sum_groups
     rng = np.random.default_rng(n_pairs)
     codes = unaligned(rng.integers(0, 256, (N_GROUPS, n_pairs, LANES), np.uint8))
     tables = rng.integers(0, highest, (FIRST + n_queries + 1, 2 * n_pairs, TABLE), np.uint8, True)
     tables = unaligned(tables)
     expected = slow_sums(codes, tables)[FIRST:-1]
-    for group in range(N_GROUPS - n_together + 1):
-        sums = unaligned(np.full((n_queries + 1, AT + n_together + 1, LANES), 77, np.uint8))
+    for group in range(N_GROUPS):
+        sums = unaligned(np.full((n_queries + 1, AT + 2, LANES), 77, np.uint8))
         call(read_only(codes), group, read_only(tables), FIRST, sums, AT)
-        found = sums[:n_queries, AT : AT + n_together]
-        np.testing.assert_array_equal(found, expected[:, group : group + n_together])
+        found = sums[:n_queries, AT]
+        np.testing.assert_array_equal(found, expected[:, group])
         found[:] = 77
         assert (sums == 77).all()
 
 
 def test_sums_stop_at_255(sum_groups):
-    call, n_queries, n_together = sum_groups
-    codes = np.zeros((n_together, 2, LANES), np.uint8)
+    call, n_queries = sum_groups
+    codes = np.zeros((1, 2, LANES), np.uint8)
     tables = np.zeros((n_queries, 4, TABLE), np.uint8)
-    sums = np.empty((n_queries, n_together, LANES), np.uint8)
+    sums = np.empty((n_queries, 1, LANES), np.uint8)
     for entries, expected in (((100, 100, 55, 0), 255), ((255, 255, 255, 255), 255), ((1,) * 4, 4)):
         tables[:, :, 0] = entries
         call(codes, 0, tables, 0, sums, 0)

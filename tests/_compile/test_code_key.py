@@ -1,7 +1,5 @@
 """Compiled code that holds functions from outside the package is never stale."""
 
-import functools
-import math
 import types
 from collections import namedtuple
 from typing import NamedTuple
@@ -14,7 +12,6 @@ from numba import njit, typeof
 from numba.extending import register_jitable
 from scipy.sparse._sparsetools import csr_matvec
 
-from sklearn_xc._compile.arithmetic.vectors import sum_of
 from sklearn_xc._compile.code_key import NoKeyError, code_key
 from sklearn_xc._compile.jit import kernel
 
@@ -69,27 +66,6 @@ class Pair(NamedTuple):
 def test_what_differs_has_another_key(one, other):
     assert key_of(made(one[0], **one[1])) == key_of(made(one[0], **one[1]))
     assert key_of(made(one[0], **one[1])) != key_of(made(other[0], **other[1]))
-
-
-def test_a_function_that_calls_itself():
-    source = "def f(x): return 1 if x < 1 else f(x - {}) * x"
-    assert key_of(made(source.format(1))) == key_of(made(source.format(1)))
-    assert key_of(made(source.format(1))) != key_of(made(source.format(2)))
-
-
-def test_the_text_of_the_file_counts(tmp_path):
-    """numba's overload of a function does not show in its code."""
-    file = tmp_path / "rule.py"
-    keys = []
-    for text in ("once", "once", "twice"):
-        file.write_text(text)
-        keys.append(key_of(made("def f(x): return x", str(file))))
-    assert keys[0] == keys[1] != keys[2]
-
-
-def test_names_of_the_package_of_numpy_and_of_python_have_a_key():
-    source = "def f(x): return sum_of(x) + math.exp(np.log(x[0])) + np.float64(1) + functools.x"
-    assert key_of(made(source, sum_of=sum_of, math=math, np=np, functools=functools))
 
 
 @pytest.mark.parametrize("value", [types.ModuleType("elsewhere"), scipy, pytest.Item, csr_matvec])

@@ -10,7 +10,6 @@ import pytest
 from joblib import Parallel, delayed
 
 import sklearn_xc
-from sklearn_xc import exceptions
 from sklearn_xc._compile.jit import kernel
 from sklearn_xc._compile.notices import (
     KernelCacheWarning,
@@ -44,12 +43,6 @@ def test_the_line_comes_once_and_names_the_folder(folder, capsys):
     assert line.startswith(f"{LINE} (kept in {folder}")
 
 
-def test_the_line_comes_before_the_compilation(folder, capsys):
-    with announced_compilation(1), pytest.raises(numba.TypingError):
-        kernel(add_one)("text")
-    assert capsys.readouterr().out.startswith(LINE)
-
-
 @pytest.mark.parametrize("case", ["not verbose", "from the cache", "compiled before", "over"])
 def test_no_line_where_none_is_wanted_or_nothing_compiled(case, folder, capsys):
     probe = kernel(add_one)
@@ -64,15 +57,6 @@ def test_no_line_where_none_is_wanted_or_nothing_compiled(case, folder, capsys):
     with announced_compilation(int(case != "not verbose")):
         assert probe(1) == 2
     assert capsys.readouterr().out == ""
-
-
-def test_without_a_folder_the_line_says_so(monkeypatch, capsys):
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    monkeypatch.setattr("sklearn_xc._compile.notices._has_warned", True)
-    monkeypatch.setattr("sklearn_xc._compile.jit.source_checksum", lambda: 1 / 0)
-    with announced_compilation(1):
-        assert kernel(add_one)(1) == 2
-    assert capsys.readouterr().out == f"{LINE} (in each process: no folder for them)\n"
 
 
 def test_threads_of_joblib_are_heard(folder, capsys):
@@ -95,13 +79,6 @@ def test_within_another_body_there_is_no_second_line(folder, capsys):
     assert capsys.readouterr().out.count(LINE) == 1
 
 
-def test_after_an_error_nobody_listens(folder, capsys):
-    with pytest.raises(KeyError), announced_compilation(1):
-        raise KeyError
-    kernel(add_one)(1)
-    assert capsys.readouterr().out == ""
-
-
 def test_all_threads_together_give_one_warning(monkeypatch):
     monkeypatch.setattr("sklearn_xc._compile.notices._has_warned", False)
     tell = delayed(warn_once)
@@ -110,22 +87,12 @@ def test_all_threads_together_give_one_warning(monkeypatch):
     assert len(caught) == 1
 
 
-def test_the_warning_has_a_public_name():
-    assert exceptions.KernelCacheWarning is KernelCacheWarning
-    assert "KernelCacheWarning" in exceptions.__all__
-
-
 def run(code, **environment):
     env = {**os.environ, "PYTHONPATH": str(Path(sklearn_xc.__file__).parent.parent), **environment}
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def test_an_estimator_can_listen_without_loading_the_compiler():
-    code = "import sys, sklearn_xc._compile.notices; print('numba' in sys.modules)"
-    assert run(code) == "False\n"
 
 
 def test_where_numba_may_not_compile_only_kernels_say_so():
@@ -145,18 +112,3 @@ except RuntimeError as error:
     assert metric == "1.0"
     assert message.startswith("NUMBA_DISABLE_JIT is set, but the loops of sklearn_xc run only comp")
     assert message.endswith("Unset it before Python starts.")
-
-
-@pytest.mark.parametrize("place", ["folder", "none"])
-def test_forbidden_later_on_it_is_the_same_error(place, folder, monkeypatch):
-    if place == "none":
-        monkeypatch.setattr("sklearn_xc._compile.jit.source_checksum", lambda: 1 / 0)
-        monkeypatch.setattr("sklearn_xc._compile.notices._has_warned", True)
-    else:
-        kernel(add_one)(1)
-    probe = kernel(add_one)
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
-    with pytest.raises(RuntimeError, match="NUMBA_DISABLE_JIT is set"):
-        probe(1.0)
-    if place == "folder":  # compiled before it was forbidden
-        assert probe(1) == 2

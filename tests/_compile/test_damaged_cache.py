@@ -3,7 +3,6 @@
 Each child process takes many folders, one after the other, as each would in a process of its own.
 """
 
-import itertools
 import json
 import os
 import pickle
@@ -144,13 +143,7 @@ def link_to(target):
 DAMAGES = {
     "emptied": cut(0),
     "cut within the checksum": cut(20),
-    "cut after the checksum": cut(32),
-    "cut within the version": cut(50),
-    "cut after the version": cut(64),
     "cut in the middle": lambda path, _: os.truncate(path, path.stat().st_size // 2),
-    "cut by a byte": cut(-1),
-    "a byte too long": lambda path, _: path.write_bytes(path.read_bytes() + b"."),
-    "zeros": lambda path, _: path.write_bytes(bytes(path.stat().st_size)),
     "another pickle": write_what_ends_the_process,
     "another kernel's": lambda path, other: shutil.copyfile(other, path),
     "a folder": make_folder,
@@ -200,93 +193,8 @@ def test_each_damage_is_found_told_and_healed(site, tmp_path):
     changes = {**DAMAGES, **ABSENCES}
     cases = [(name, changes[name], which % N_FILES) for which, name in enumerate(changes)]
     cases += [("another kernel's", DAMAGES["another kernel's"], which) for which in range(N_FILES)]
-    cases += [("flip", flip(n), n % N_FILES) for n in range(20)]
+    cases += [("flip", flip(n), n % N_FILES) for n in range(4)]
     check_damages(cases, site, tmp_path)
-
-
-@pytest.mark.slow
-def test_every_damage_of_every_file_and_200_flipped_bits(site, tmp_path):
-    changes = itertools.product({**DAMAGES, **ABSENCES}.items(), range(N_FILES))
-    cases = [(name, change, which) for (name, change), which in changes]
-    cases += [("flip", flip(100 + n), n % N_FILES) for n in range(200)]
-    check_damages(cases, site, tmp_path)
-
-
-def test_many_damaged_files_are_one_warning(site, tmp_path):
-    shutil.copytree(site / "cache", tmp_path / "cache")
-    files = files_of(tmp_path / "cache")
-    for path, damage in zip(files, ["emptied", "zeros", "a folder", "unreadable"], strict=True):
-        DAMAGES[damage](path, None)
-    (results, hits, warnings), healed = outcomes([tmp_path / "cache"] * 2, site)
-    assert (results, hits, len(warnings)) == (RESULTS, 0, 1)
-    assert healed == [RESULTS, N_FILES, []]
-
-
-def test_where_the_warning_is_an_error_the_file_is_replaced_before(site, tmp_path):
-    shutil.copytree(site / "cache", tmp_path / "cache")
-    for path in files_of(tmp_path / "cache"):
-        path.write_bytes(b"")
-    code = f"""
-numba.config.CACHE_DIR = {str(tmp_path / "cache")!r}
-try:
-    call(make())
-except KernelCacheWarning as error:
-    kernels = make()
-    print(json.dumps([call(kernels), hits(kernels), str(error)]))
-print(json.dumps(outcome({str(tmp_path / "cache")!r})))
-"""
-    (results, hits, message), healed = run(code, site)
-    assert (results, hits) == (RESULTS, 1)
-    assert "does not match its checksum" in message
-    assert healed == [RESULTS, N_FILES, []]
-
-
-# What happens to a folder between the import of the kernels and their first call.
-CHANGES = """
-import resource
-
-def vanish(path):
-    shutil.rmtree(path.parent)
-
-def become_a_file(path):
-    shutil.rmtree(path)
-    path.touch()
-
-def become_a_loop(path):
-    shutil.rmtree(path)
-    path.symlink_to(path)
-
-def fill_up(path):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="limits and links of POSIX")
-def test_a_folder_that_becomes_useless_is_one_warning(site, tmp_path):
-    changes = [
-        (change, is_filled)
-        for change in ("vanish", "become_a_file", "become_a_loop", "fill_up")
-        for is_filled in (False, True)
-    ]
-    code, caches = CHANGES, []
-    for change, is_filled in changes:
-        caches.append(tmp_path / change / str(is_filled))
-        if is_filled:
-            shutil.copytree(site / "cache", caches[-1])
-        code += f"print(json.dumps(outcome({str(caches[-1])!r}, {change})))\n"
-    seen = run(code, site)
-    for (change, is_filled), cache, (results, hits, warnings) in zip(
-        changes, caches, seen, strict=True
-    ):
-        assert results == RESULTS
-        assert hits == (N_FILES if is_filled and change == "fill_up" else 0)
-        assert len(warnings) == (change != "vanish" and not hits), (change, warnings)
-        for warning in warnings:
-            assert f"compiled code in {cache}" in warning or f"be kept in {cache}" in warning
-            assert "esults are right" in warning
-            assert "NUMBA_CACHE_DIR" in warning or "is damaged" in warning
-    assert len(files_of(tmp_path / "vanish")) == 2 * N_FILES
-    assert files_of(tmp_path / "fill_up" / "False") == []  # no half-written ones
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a signal of POSIX")
@@ -308,15 +216,3 @@ outcome({str(tmp_path / "cache")!r})
         [RESULTS, 0, []],
         [RESULTS, N_FILES, []],
     ]
-
-
-def test_processes_side_by_side_fill_one_cache(site, tmp_path):
-    code = f"print(json.dumps(outcome({str(tmp_path / 'cache')!r})))"
-    processes = [start(code, site) for _ in range(2)]
-    for process in processes:
-        out, errors = process.communicate()
-        assert process.returncode == 0, errors
-        results, _, warnings = json.loads(out)
-        assert (results, warnings) == (RESULTS, [])
-    assert outcomes([tmp_path / "cache"], site) == [[RESULTS, N_FILES, []]]
-    assert len(files_of(tmp_path / "cache")) == N_FILES

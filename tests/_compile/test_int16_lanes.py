@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_xc._compile.emitters.int16_lanes import AHEAD, lowest_bit, prefetch, row_screen
+from sklearn_xc._compile.emitters.int16_lanes import AHEAD, lowest_bit, row_screen
 from sklearn_xc._compile.jit import FASTMATH
 from sklearn_xc.one_vs_all.kernels.screen import LEVELS, WIDTHS
 
@@ -36,9 +36,14 @@ def masks(X, block, first, limits):
     out = np.zeros(X.shape[0], np.uint64)
     indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
     MASK_ROWS[block.shape[1]](
-        indptr, indices, X.data.astype(np.int16), block, np.asarray(first, np.int32),
-        np.asarray(limits, np.int32), out,
-    )  # fmt: skip
+        indptr,
+        indices,
+        X.data.astype(np.int16),
+        block,
+        np.asarray(first, np.int32),
+        np.asarray(limits, np.int32),
+        out,
+    )
     return out
 
 
@@ -97,17 +102,3 @@ def test_lowest_bit():
     for k in range(64):
         higher = int(rng.integers(2**63)) << k + 1 & 2**64 - 1
         assert lowest(np.uint64(1 << k)) == lowest(np.uint64(higher | 1 << k)) == k
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64])
-def test_prefetch_changes_nothing_and_may_look_beyond_the_end(dtype):
-    @jit
-    def fetch(array, index):
-        prefetch(array, np.uint64(index))
-        return array[0]
-
-    array = np.arange(1, 101, dtype=dtype)
-    for index in (0, 99, 100, 10**6):
-        assert fetch(array, index) == 1
-    np.testing.assert_array_equal(array, np.arange(1, 101))
-    assert fetch(np.ones(1, dtype), 0) == 1

@@ -13,10 +13,8 @@ omega_each, rough_omega_each = each(wright_omega), each(rough_wright_omega)
 BRANCHES = [
     value
     for at in (-20.0, 1.0)
-    for value in (
-        at - 1e-3, np.nextafter(at, -np.inf), at, np.nextafter(at, np.inf), at + 1e-3
-    )
-]  # fmt: skip
+    for value in (at - 1e-3, np.nextafter(at, -np.inf), at, np.nextafter(at, np.inf), at + 1e-3)
+]
 
 
 def omega(z):
@@ -41,32 +39,12 @@ def test_equals_scipy(z):
     np.testing.assert_allclose(omega(z), scipy.special.wrightomega(z), rtol=1e-14)
 
 
-def test_known_values():
-    found = omega([0.0, 1.0, 1.0 + np.e, 2.0 + np.log(2.0)])
-    np.testing.assert_allclose(found, [0.5671432904097838, 1.0, np.e, 2.0], rtol=1e-15)
-
-
 def test_below_the_range_of_exp():
     """Down to -708 values are normal; then they lose digits, until they are 0."""
     found = omega([-708.0, -730.0, -745.0, -746.0, -1e4, -1e308])
     np.testing.assert_allclose(found, np.exp([-708.0, -730.0, -745.0, -746.0, -1e4, -1e308]))
     assert found[2] > 0
     assert (found[3:] == 0).all()
-
-
-def test_up_to_the_largest_number():
-    """Where squares overflow."""
-    z = np.array([1e155, 1e200, 1.7e308])
-    np.testing.assert_allclose(omega(z), z, rtol=1e-14)
-
-
-def test_rises():
-    """Also across the changes of start."""
-    near = [np.linspace(at - 1e-6, at + 1e-6, 2001) for at in (-20.0, 1.0)]
-    for z in (*near, np.linspace(-750.0, 800.0, 20001)):
-        found = omega(z)
-        assert (np.diff(found)[found[:-1] > 1e-300] > 0).all()
-        assert (np.diff(found) >= 0).all()
 
 
 def test_solves_its_equation():

@@ -43,8 +43,8 @@ def arrays_of(X):
     return tuple(map(read_only, (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data)))
 
 
-@pytest.mark.parametrize("n_classes", [1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 150])
-@pytest.mark.parametrize(("first", "last"), [(0, 23), (5, 12), (7, 8), (22, 23), (4, 4)])
+@pytest.mark.parametrize("n_classes", [1, 7, 16, 33, 150])
+@pytest.mark.parametrize(("first", "last"), [(0, 23), (5, 12), (22, 23), (4, 4)])
 def test_score_classes(dtype, n_classes, first, last):
     rng = np.random.default_rng(n_classes)
     X = make_rows(dtype)
@@ -60,19 +60,8 @@ def test_score_classes(dtype, n_classes, first, last):
     assert (scores[is_blank] == blank).all()
 
 
-def test_a_row_scores_the_same_in_any_range(dtype):
-    X, V = make_rows(dtype), np.random.default_rng(0).normal(size=(70, 90)).astype(dtype)
-    scale, added = np.ones(70, dtype), np.linspace(-1, 1, 70).astype(dtype)
-    whole, model = np.empty((23, 70), dtype), tuple(map(read_only, (V, scale, added, added)))
-    score_classes(arrays_of(X), 0, 23, *model, whole)
-    for i in range(23):
-        alone = np.empty((1, 70), dtype)
-        score_classes(arrays_of(X), i, i + 1, *model, alone)
-        np.testing.assert_array_equal(alone[0], whole[i])
-
-
-@pytest.mark.parametrize("d", [1, 63, 64, 65, 1000, 100_000])
-@pytest.mark.parametrize("nnz", [0, 1, 7, 300])
+@pytest.mark.parametrize("d", [1, 64, 65, 100_000])
+@pytest.mark.parametrize("nnz", [0, 1, 300])
 def test_number_features(d, nnz):
     rng = np.random.default_rng(d + nnz)
     indices = rng.integers(0, d, nnz).astype(np.int32)
@@ -92,8 +81,8 @@ def test_number_features(d, nnz):
     np.testing.assert_array_equal(indices, places)
 
 
-@pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 1e3, 1e6])
-@pytest.mark.parametrize("n_classes", [1, 2, 33])
+@pytest.mark.parametrize("spread", [0.0, 30.0, 1e6])
+@pytest.mark.parametrize("n_classes", [1, 33])
 def test_log_normalisers(dtype, spread, n_classes):
     scores = np.random.default_rng(0).normal(size=(20, n_classes), scale=spread).astype(dtype)
     scores[3] = scores[3, 0]  # all equal
@@ -103,9 +92,8 @@ def test_log_normalisers(dtype, spread, n_classes):
     np.testing.assert_allclose(out, expected, rtol=1e-14, atol=1e-14)
 
 
-@pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 200.0, 1e6])
-@pytest.mark.parametrize("n_classes", [1, 2, 3, 33, 1000, 30_000])
-@pytest.mark.parametrize("shift", [0.0, -500.0, 3000.0])
+@pytest.mark.parametrize(("spread", "shift"), [(0.0, 0.0), (1.0, -500.0), (200.0, 3e3), (1e6, 0.0)])
+@pytest.mark.parametrize("n_classes", [1, 2, 33, 30_000])
 def test_rough_log_normalisers(spread, n_classes, shift):
     """Also of ties, of one class that leads by far, and of many that are far behind."""
     rng = np.random.default_rng(n_classes)
@@ -121,8 +109,8 @@ def test_rough_log_normalisers(spread, n_classes, shift):
 
 
 @pytest.mark.parametrize("n_classes", [1, 5, 127, 129, 1500])  # with one block, two, and the bound
-@pytest.mark.parametrize("k", [1, 2, 5, 60])
-@pytest.mark.parametrize("levels", [1, 3, 1000])
+@pytest.mark.parametrize("k", [1, 5, 60])
+@pytest.mark.parametrize("levels", [3, 1000])
 def test_topk_scores(dtype, n_classes, k, levels):
     """Few levels make ties; the best score is then often that of several classes."""
     k = min(k, n_classes)

@@ -8,7 +8,6 @@ import scipy.special
 from sklearn_xc._input.data import CsrRows
 from sklearn_xc._weights import class_weights
 from sklearn_xc._weights.class_weights import ClassWeights
-from sklearn_xc.exceptions import MemoryBudgetError
 
 D = 90
 
@@ -48,7 +47,7 @@ def exact_scores(weights, X):
     return scores
 
 
-@pytest.fixture(params=[1, 2, 70])
+@pytest.fixture(params=[1, 70])
 def n_classes(request):
     return request.param
 
@@ -56,22 +55,6 @@ def n_classes(request):
 @pytest.fixture(params=[False, True], ids=["plain", "scaled"])
 def weights(request, n_classes, dtype):
     return make_weights(n_classes, dtype, request.param)
-
-
-def test_scores(weights, dtype):
-    X = make_rows(40, dtype)
-    scores = weights.scores(X, None)
-    assert scores.dtype == dtype
-    tolerance = 200 * np.finfo(dtype).eps
-    np.testing.assert_allclose(scores, exact_scores(weights, X), atol=tolerance)
-
-
-def test_log_normalisers(weights, dtype):
-    X = make_rows(40, dtype)
-    found = weights.log_normalisers(X, None)
-    assert found.dtype == np.float64
-    expected = scipy.special.logsumexp(exact_scores(weights, X), axis=1)
-    np.testing.assert_allclose(found, expected, atol=200 * np.finfo(dtype).eps)
 
 
 def test_log_losses_of_pairs_in_any_order(weights, n_classes, dtype):
@@ -121,12 +104,9 @@ class TestHardest:
             [each[each != y][:n_hard] for each, y in zip(order, classes, strict=True)]
         ).reshape(len(rows), n_hard)
 
-    @pytest.mark.parametrize("with_scale", [False, True])
-    @pytest.mark.parametrize(
-        ("n_classes", "n_hard"), [(2, 0), (2, 1), (3, 1), (3, 2), (70, 1), (70, 5), (70, 69)]
-    )
-    def test_against_numpy(self, dtype, n_classes, n_hard, with_scale):
-        weights, X = make_weights(n_classes, dtype, with_scale), make_rows(40, dtype)
+    @pytest.mark.parametrize(("n_classes", "n_hard"), [(2, 0), (3, 2), (70, 5), (70, 69)])
+    def test_against_numpy(self, dtype, n_classes, n_hard):
+        weights, X = make_weights(n_classes, dtype, True), make_rows(40, dtype)
         rows, classes = self.pairs(n_classes)
         hard, losses = weights.hardest(X, rows, classes, n_hard, None)
         assert hard.dtype == np.int32
@@ -138,7 +118,7 @@ class TestHardest:
         assert (losses >= 0).all()
 
 
-@pytest.mark.parametrize("n_classes", [1, 7, 70, 1500])
+@pytest.mark.parametrize("n_classes", [1, 70])
 def test_scores_beyond_the_range_of_floats(n_classes, dtype):
     """Whichever class it is: not even the top-k of the others is well defined."""
     X, largest = make_rows(40, dtype), np.finfo(dtype).max
@@ -162,9 +142,9 @@ def test_scores_beyond_the_range_of_floats(n_classes, dtype):
                     call()
 
 
-@pytest.mark.parametrize("rows_per_task", [1, 7, 512])
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_threads_and_tasks_change_no_bit(monkeypatch, dtype, rows_per_task, n_jobs):
+@pytest.mark.parametrize(("rows_per_task", "n_jobs"), [(1, 1), (7, 2)])
+def test_threads_and_tasks_change_no_bit(monkeypatch, rows_per_task, n_jobs):
+    dtype = np.float32
     weights, X = make_weights(70, dtype, True), make_rows(40, dtype)
     rows = np.random.default_rng(0).integers(0, 40, 100)
     classes = rows % 70
@@ -182,15 +162,6 @@ def test_threads_and_tasks_change_no_bit(monkeypatch, dtype, rows_per_task, n_jo
     monkeypatch.setattr(class_weights, "_ROWS_PER_TASK", rows_per_task)
     for found, value in zip(everything(n_jobs), expected, strict=True):
         assert found.tobytes() == value.tobytes()
-
-
-def test_scores_that_do_not_fit_into_memory(monkeypatch):
-    weights = make_weights(70, np.float64, False)
-    empty = np.empty(0)
-    n = 2**45
-    X = CsrRows(np.zeros(1, np.int64), empty.astype(np.int32), empty, (n, D))
-    with pytest.raises(MemoryBudgetError, match=f"{n} instances x 70 classes.*predict_topk"):
-        weights.scores(X, None)
 
 
 @pytest.mark.parametrize("cost", [0, 5, 1e9])

@@ -10,7 +10,7 @@ from sklearn_xc._weights.kernels import ranking
 
 select_first = kernel(ranking.select_first)
 sort_best_first = kernel(ranking.sort_best_first)
-space = kernel(ranking.sort_space)
+stack = kernel(ranking.sort_stack)
 
 
 def make(n, n_values, seed):
@@ -29,7 +29,7 @@ def test_select_and_sort(n, n_values, seed, data):
     select_first(own_scores, own_labels, n, k)
     assert set(own_labels[:k]) == set(best_labels[:k])
     assert ((own_scores[:k].min() >= own_scores[k:]).all()) or k == n
-    sort_best_first(scores, labels, n, space(n))
+    sort_best_first(scores, labels, n, stack())
     np.testing.assert_array_equal(labels, best_labels)
     np.testing.assert_array_equal(scores, best_scores)
 
@@ -44,6 +44,6 @@ def test_scores_of_all_kinds(dtype, n):
     labels = rng.permutation(n).astype(np.int32)
     order = np.lexsort((labels, -scores))
     expected_labels, expected_scores = labels[order], scores[order]
-    sort_best_first(scores, labels, n, space(n))
+    sort_best_first(scores, labels, n, stack())
     np.testing.assert_array_equal(labels, expected_labels)
     np.testing.assert_array_equal(scores, expected_scores)

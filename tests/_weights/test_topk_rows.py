@@ -5,8 +5,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_xc._weights.kernels.row_scores import N_TIERS
-from sklearn_xc._weights.kernels.topk import score_rows, topk_rows
+from sklearn_xc._weights.kernels.row_scores import score_rows, topk_rows
 
 
 def slow_topk(scores, k):
@@ -15,15 +14,15 @@ def slow_topk(scores, k):
     return order, np.take_along_axis(scores, order, axis=1)
 
 
-def arrange(W, has_column, tier):
-    """Return posting lists, columns and tiers of dense weights (n_labels, d)."""
+def arrange(W, has_column):
+    """Return posting lists and columns of dense weights (n_labels, d)."""
     n_labels = len(W)
     columns = np.zeros((has_column.sum(), -(-n_labels // 64) * 64), W.dtype)
     columns[:, :n_labels] = W.T[has_column]
     slot = np.where(has_column, np.cumsum(has_column) - 1, -1).astype(np.int32)
     lists = sp.csc_array(np.where(has_column, 0, W))
     arrays = lists.indptr.astype(np.int64), lists.indices.astype(np.int32), lists.data
-    return *arrays, slot, columns, (tier + N_TIERS * has_column).astype(np.uint8), None
+    return *arrays, slot, columns, None
 
 
 def run(X, weights, intercept, k, first=0, prior=None):
@@ -56,7 +55,7 @@ def test_topk_is_a_stable_sort_of_the_dense_product(n, d, n_labels, dtype, seed,
     k = data.draw(st.one_of(st.integers(1, min(n_labels, 20)), st.integers(1, n_labels)))
     first = data.draw(st.integers(0, n - 1))
     has_column = rng.random(d) < rng.random()
-    weights = arrange(W, has_column, rng.integers(0, N_TIERS, d))
+    weights = arrange(W, has_column)
     labels, best, scores = run(X, weights, intercept, k, first, prior)
     is_blank = ~(X[:, W.any(axis=0) | has_column] != 0).any(axis=1)
     expected = (X @ W.T + np.where(is_blank[:, None], prior, intercept))[first:]
@@ -69,7 +68,7 @@ def test_topk_is_a_stable_sort_of_the_dense_product(n, d, n_labels, dtype, seed,
 def test_rows_without_a_feature_that_has_weights_rank_the_prior():
     W = np.ones((4, 3))
     W[:, 2] = 0
-    weights = arrange(W, np.array([True, False, False]), np.zeros(3, int))
+    weights = arrange(W, np.array([True, False, False]))
     X = sp.csr_array(([5.0, 1.0, 1.0], [2, 0, 1], [0, 0, 1, 2, 3]), shape=(4, 3))
     prior = np.array([0.0, 3.0, 0.0, 1.0])
     labels, best, scores = run(X, weights, np.array([1.0, 2.0, 3.0, 4.0]), 3, prior=prior)
@@ -78,15 +77,3 @@ def test_rows_without_a_feature_that_has_weights_rank_the_prior():
     np.testing.assert_array_equal(labels[2:], np.tile([3, 2, 1], (2, 1)))
     np.testing.assert_array_equal(scores[:2], np.tile(prior, (2, 1)))
     np.testing.assert_array_equal(scores[2:], np.tile([2.0, 3.0, 4.0, 5.0], (2, 1)))
-
-
-def test_labels_and_features_beyond_65536():
-    lists = sp.csc_array(([1.0, 5.0], ([3, 70_000], [1, 70_001])), shape=(70_001, 70_002))
-    weights = (
-        lists.indptr.astype(np.int64), lists.indices.astype(np.int32), lists.data,
-        np.full(70_002, -1, np.int32), np.zeros((0, 70_016)), np.zeros(70_002, np.uint8), None,
-    )  # fmt: skip
-    X = sp.csr_array(([1.0], ([0], [70_001])), shape=(1, 70_002))
-    labels, best, _ = run(X, weights, np.zeros(70_001), 2)
-    assert labels.tolist() == [[70_000, 0]]
-    assert best.tolist() == [[5.0, 0.0]]

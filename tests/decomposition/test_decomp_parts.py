@@ -117,18 +117,18 @@ class TestIndex:
     def test_an_index_for_answers_is_kept_while_it_has_the_same_parameters(
         self, make, xy, monkeypatch
     ):
-        built, build = [], ProductIndex.build
+        built, build = [], SphericalIndex.build
 
         def counted(self, *arguments):
-            built.append(self.block_width)
+            built.append(self.n_clusters)
             build(self, *arguments)
 
-        model = make(index=ProductIndex(block_width=4)).fit(*xy)
-        monkeypatch.setattr(ProductIndex, "build", counted)
+        model = make(index=SphericalIndex(n_clusters=4)).fit(*xy)
+        monkeypatch.setattr(SphericalIndex, "build", counted)
         for _ in range(2):
             model.predict_topk(xy[0], 2, exact=False)
         assert built == [4]
-        model.set_params(index="product").predict_topk(xy[0], 2, exact=False)
+        model.set_params(index="spherical").predict_topk(xy[0], 2, exact=False)
         assert built == [4, None]
 
 

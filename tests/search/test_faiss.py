@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from sklearn_xc.search import FaissIndex, search_recall
+from sklearn_xc.search import FaissIndex
 
 
 def test_without_the_library_the_message_names_the_extra(columns, monkeypatch):
@@ -37,15 +37,6 @@ class TestFaiss:
         assert set(found.labels[0, :50]) == set(range(50))
         lists = index._index.invlists
         assert sum(lists.list_size(c) for c in range(20)) == 400
-
-    def test_recall_rises_with_the_candidates(self, clustered):
-        W, V = clustered
-        index = FaissIndex()
-        index.build(W)
-        recalls = [search_recall(index, W, 0, None, V, 10, n) for n in (20, 100, 1000)]
-        assert (np.diff(recalls) >= 0).all()
-        assert recalls[1] > 0.8
-        assert recalls[-1] == 1.0
 
     def test_the_threads_of_the_process_are_given_back(self, columns):
         W, V = columns(100, 6)

@@ -6,8 +6,6 @@ import sys
 import numpy as np
 import pytest
 
-from sklearn_xc._input.data import read_only
-
 
 def assert_same(one, other):
     for a, b in zip(one, other, strict=True):
@@ -65,23 +63,6 @@ def test_all_labels_are_found_where_all_are_wanted(
     assert (found.counts == n_labels).all()
 
 
-@pytest.mark.parametrize("value", [0.0, 1.5])
-def test_equal_rows(index_class, value):
-    W, V = np.full((30, 5), value, np.float32), np.ones((2, 5), np.float32)
-    index = index_class()
-    index.build(W)
-    found = index.query(V, 30)
-    np.testing.assert_array_equal(found.labels, [np.arange(30)] * 2)
-    W[7] = 2.0
-    index.update(np.array([7], np.int32))
-    found = index.query(V, 30)
-    if index.has_exact_scores:  # estimates may know of no row beyond those that were indexed
-        assert (found.labels[:, 0] == 7).all()
-    assert (found.counts == 30).all()
-    index.build(W)
-    assert (index.query(V, 30).labels[:, 0] == 7).all()
-
-
 def test_updates_are_seen(index_class, columns, slow_search):
     W, V = columns(150, 12)
     index = index_class()
@@ -122,26 +103,6 @@ def test_a_query_is_answered_alike_in_any_company(index_class, columns):
     together = index.query(V, 50)
     for own in (slice(0, 1), slice(599, 600), slice(100, 117), slice(200, 500)):
         assert_same(index.query(V[own], 50), [part[own] for part in together])
-
-
-def test_a_seed_gives_the_same_index_and_read_only_arrays_do(index_class, columns):
-    W, V = columns(500, 16, is_whole=False)
-    found = []
-    for arrays in ((W, V), (W, V), (read_only(W), read_only(V))):
-        index = index_class()
-        index.build(arrays[0], seed=3)
-        index.update(read_only(np.arange(5, dtype=np.int32)))
-        found.append(index.query(arrays[1], 20))
-    assert_same(found[0], found[1])
-    assert_same(found[0], found[2])
-
-
-def test_no_queries(index_class, columns):
-    W, V = columns(50, 4)
-    index = index_class()
-    index.build(W)
-    found = index.query(V[:0], 5)
-    assert found.labels.shape == (0, 5)
 
 
 def test_the_registry_does_not_load_faiss():

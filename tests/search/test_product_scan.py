@@ -58,22 +58,14 @@ def assert_least(codes, n_labels, tables, n_candidates):
     assert (counts == n_candidates).all()
 
 
-@pytest.mark.parametrize("n_labels", [1, 2, 63, 64, 65, 500, 1027, 6000])
-@pytest.mark.parametrize("share", [0.0, 0.003, 0.1, 0.5, 0.99, 1.0])
-@pytest.mark.parametrize("highest", [0, 1, 9, 255])
+@pytest.mark.parametrize("n_labels", [1, 64, 65, 1027, 6000])
+@pytest.mark.parametrize("share", [0.0, 0.003, 0.5, 1.0])
+@pytest.mark.parametrize("highest", [0, 9, 255])
 def test_against_a_sort(n_labels, share, highest):
     """From all labels that tie, over sums that all differ, to most that stop at 255."""
     n_candidates = max(1, round(share * n_labels))
     tables = make_tables(SIDE_BY_SIDE + 2, 4, highest)
     assert_least(make_codes(n_labels, 4), n_labels, tables, n_candidates)
-
-
-@pytest.mark.parametrize("n_pairs", [1, 2, 17, 64])
-def test_any_number_of_tables(n_pairs):
-    """With 64 pairs, the codes are read in several chunks."""
-    tables = make_tables(SIDE_BY_SIDE + 1, n_pairs, max(1, 127 // n_pairs))
-    for n_candidates in (1, 40, 700):
-        assert_least(make_codes(5000, n_pairs), 5000, tables, n_candidates)
 
 
 def sampled_groups(n_groups):
@@ -82,9 +74,8 @@ def sampled_groups(n_groups):
     return np.arange(n_sampled) * n_groups // n_sampled
 
 
-@pytest.mark.parametrize("n_candidates", [1, 30, 600, 3000, 5000])
-@pytest.mark.parametrize("is_better", [True, False])
-@pytest.mark.parametrize("gap", [1, 8])
+@pytest.mark.parametrize("n_candidates", [1, 600, 5000])
+@pytest.mark.parametrize(("is_better", "gap"), [(True, 1), (False, 8)])
 def test_a_sample_that_misleads(n_candidates, is_better, gap):
     """The labels of the sample are the best or the worst: too few pass at first, or too many."""
     n_labels, rng = 5000, np.random.default_rng(0)
@@ -110,24 +101,6 @@ def test_labels_that_get_better_and_better(n_candidates):
     assert_least(codes, n_labels, tables, n_candidates)
 
 
-def test_a_query_is_answered_alike_in_any_company():
-    codes, tables = make_codes(3000, 4), make_tables(13, 4, 9)
-    together = search(codes, 3000, tables, 70)
-    for own in (slice(0, 1), slice(12, 13), slice(3, 9), slice(1, 13)):
-        alone = search(codes, 3000, np.ascontiguousarray(tables[own]), 70)
-        for part, other in zip(alone, together, strict=True):
-            np.testing.assert_array_equal(part, other[own])
-
-
-def test_more_candidates_than_labels():
-    codes, tables = make_codes(70, 2), make_tables(SIDE_BY_SIDE + 1, 2, 9)
-    labels, scores, counts = search(codes, 70, tables, 75)
-    np.testing.assert_array_equal(np.sort(labels[:, :70]), [np.arange(70)] * len(tables))
-    assert (labels[:, 70:] == -1).all()
-    assert (scores[:, 70:] == -np.inf).all()
-    assert (counts == 70).all()
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_scores_are_steps_below_the_top(dtype):
     codes, tables = make_codes(300, 2), make_tables(SIDE_BY_SIDE + 1, 2, 9)
@@ -137,8 +110,3 @@ def test_scores_are_steps_below_the_top(dtype):
     search_codes(codes, 300, tables, tops, steps, labels, scores, counts)
     sums = np.sort(all_sums(codes, tables, 300), axis=1)[:, :40]
     np.testing.assert_allclose(scores, tops[:, None] - steps[:, None] * sums, atol=1e-6)
-
-
-def test_no_queries():
-    labels, _, _ = search(make_codes(300, 2), 300, make_tables(6, 2, 9)[:0], 4)
-    assert labels.shape == (0, 4)

@@ -1,37 +1,19 @@
 """Candidates that are chosen and ranked against sorting in numpy."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_xc._input.data import read_only
+from sklearn_xc._weights.kernels.ranking import room_to_choose
 from sklearn_xc.search.kernels.candidates import (
-    choose_labels,
+    choose_of_rows,
     keep_best,
     rank_labels,
-    room_to_choose,
-    score_labels,
 )
 
 sizes = st.integers(1, 6)
 seeds = st.integers(0, 2**32 - 1)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@settings(max_examples=40, deadline=None)
-@given(
-    n=sizes, n_labels=st.integers(1, 40), d=st.integers(0, 20), column=st.integers(0, 3), seed=seeds
-)
-def test_score_labels(dtype, n, n_labels, d, column, seed):
-    rng = np.random.default_rng(seed)
-    W = rng.normal(size=(n_labels, column + d + 1)).astype(dtype)
-    V = rng.normal(size=(n + 2, d)).astype(dtype)
-    begin, end = np.sort(rng.integers(0, n_labels + 1, 2))
-    scores = np.full((n, end - begin), np.nan, dtype)
-    score_labels(read_only(W), begin, end, column, read_only(V), 2, scores)
-    expected = V[2:].astype(float) @ W[begin:end, column : column + d].T.astype(float)
-    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
 
 
 @settings(max_examples=40, deadline=None)
@@ -47,7 +29,7 @@ def test_labels_chosen_piece_by_piece_are_the_best(n, k, parts, seed):
     first = 0
     for size in parts:
         piece = read_only(np.ascontiguousarray(scores[:, first : first + size]))
-        choose_labels(piece, first, k, counts, floors, labels, best)
+        choose_of_rows(piece, first, k, counts, floors, labels, best)
         first += size
     keep_best(k, counts, labels, best)
     for i in range(n):
@@ -71,9 +53,17 @@ def test_rank_labels(n, n_labels, d, k, seed):
     labels, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
     counts, of_each = np.full(n, -1), chosen.copy()
     rank_labels(
-        read_only(W), 0, read_only(V), 0, read_only(offsets), chosen, read_only(n_chosen), labels,
-        scores, counts,
-    )  # fmt: skip
+        read_only(W),
+        0,
+        read_only(V),
+        0,
+        read_only(offsets),
+        chosen,
+        read_only(n_chosen),
+        labels,
+        scores,
+        counts,
+    )
     for i in range(n):
         own = np.sort(of_each[i, : n_chosen[i]])
         products = W[own] @ V[i] + (offsets[own] if len(offsets) else np.float32(0))

@@ -1,12 +1,10 @@
 """Recall of an index that is known."""
 
-import warnings
-
 import numpy as np
 import pytest
 
 from sklearn_xc.exceptions import RecallWarning
-from sklearn_xc.search import Candidates, ExactIndex, check_recall, search_recall
+from sklearn_xc.search import Candidates, check_recall, search_recall
 
 
 class EvenLabels:
@@ -34,16 +32,6 @@ def test_recall_of_a_known_index(ladder):
     assert search_recall(EvenLabels(), W, 1, 2, V, 4, 6) == 0.25
     # Of 0..3 there is 0.
     assert search_recall(EvenLabels(), W, 1, 2, V[:1], 4, 2) == 0.25
-
-
-def test_exact_search_has_all(ladder):
-    W, V = ladder
-    index = ExactIndex()
-    index.build(W, 1, 2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert check_recall(index, W, 1, 2, V, 4, 4, floor=1.0) == 1.0
-    assert search_recall(index, W, 1, 2, V, 4, 2) == 0.5
 
 
 def test_a_low_recall_is_named_with_what_helps(ladder):

@@ -29,7 +29,7 @@ _30, _27, _31, _12, _ONE = (np.uint64(bits) for bits in (30, 27, 31, 12, 1))
 
 
 class ClassSampler(NamedTuple):
-    """Shares of the classes, in the order in which they stand on the line from 0 to 1.
+    """Shares of the classes, in their order on the line from 0 to 1.
 
     Attributes
     ----------

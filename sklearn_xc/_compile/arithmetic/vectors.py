@@ -19,6 +19,24 @@ def inner_product(a, b):
 
 
 @inlined
+def dot_of_rows(A, i, B, j, first):
+    """Return the inner product of ``A[i, first : first + d]`` and row j of B, (m, d).
+
+    It is a loop of its own in every kernel, so that all searches give a row the same score.
+
+    Parameters
+    ----------
+    A, B : ndarray of float32 or float64
+        C-contiguous, of one type.
+    i, j, first : uint64
+    """
+    total = A.dtype.type(0)
+    for c in range(np.uint64(B.shape[1])):
+        total += A[i, first + c] * B[j, c]
+    return total
+
+
+@inlined
 def sum_of(x):
     """Return the sum of the entries.
 

@@ -31,7 +31,7 @@ _LOOK_UPS = {
 
 
 @functools.cache
-def sum_codes(n_queries: int, n_groups: int = 1, feature: str | None = None) -> Any:
+def sum_codes(n_queries: int, feature: str | None = None) -> Any:
     """Return the function that sums table entries, for `n_queries` queries side by side.
 
     It is called from kernels as ``function(codes, group, tables, first, sums, at)``, where
@@ -39,22 +39,19 @@ def sum_codes(n_queries: int, n_groups: int = 1, feature: str | None = None) -> 
     codes : ndarray of uint8 of shape (n_groups_in_all, n_tables / 2, 64)
         Two codes of a label in each byte, that of the earlier table in the lower half.
     group : uint64
-        The first of the groups of 64 labels.
+        The group of 64 labels.
     tables : ndarray of uint8 of shape (n, n_tables, 16)
         Of all queries.
     first : uint64
         The first of the queries.
-    sums : ndarray of uint8 of shape (>= n_queries, >= at + n_groups, 64)
-        Overwritten, in the first lines for the first of the queries: the sums over the tables, at
-        most 255.
+    sums : ndarray of uint8 of shape (>= n_queries, > at, 64)
+        Overwritten: the sums over the tables, at most 255.
     at : uint64
-        Where the first of the groups goes.
+        Where the group goes.
 
     Parameters
     ----------
     n_queries : int
-    n_groups : int
-        Groups that follow each other.
     feature : str or None
         The CPU feature to use: "avx512bw", "avx2", "ssse3", "neon" or "none"; None is the best that
         the code is compiled for.
@@ -64,73 +61,51 @@ def sum_codes(n_queries: int, n_groups: int = 1, feature: str | None = None) -> 
     def sum_codes(typing, codes, group, tables, first, sums, at):
         u64 = types.uint64
         signature = types.none(codes, u64, tables, u64, sums, u64)
-        return signature, functools.partial(_generate, n_queries, n_groups, feature)
+        return signature, functools.partial(_generate, n_queries, feature)
 
     return sum_codes
 
 
 def _generate(
-    n_queries: int, n_groups: int, feature: str | None,
-    context: Any, builder: Any, signature: Any, args: Any,
-) -> Any:  # fmt: skip
-    """Write a loop over pairs of tables, or one for each group."""
-    feature = feature or _best_feature(context)
-    made = [context.make_array(signature.args[a])(context, builder, args[a]) for a in (0, 2, 4)]
-    # Groups share the loads of tables, if there are registers for their sums.
-    together = n_groups if feature == "avx512bw" else 1
-    for g in range(0, n_groups, together):
-        group, at = (builder.add(args[a], _i64(g)) for a in (1, 5))
-        _write_loop(builder, feature, n_queries, together, made, group, args[3], at)
-    return context.get_dummy_value()
-
-
-def _write_loop(
-    builder: Any, feature: str, n_queries: int, n_groups: int, arrays: Any,
-    group: Any, first: Any, at: Any,
-) -> None:  # fmt: skip
+    n_queries: int, feature: str | None, context: Any, builder: Any, signature: Any, args: Any
+) -> Any:
     """Write the loop over pairs of tables; there is at least one."""
+    look_up = _look_up(builder, feature or _best_feature(context))
+    add = _function(builder, f"llvm.uadd.sat.v{LANES}i8", _VECTOR, [_VECTOR, _VECTOR])
+    arrays = [context.make_array(signature.args[a])(context, builder, args[a]) for a in (0, 2, 4)]
     codes, tables, sums = (array.data for array in arrays)
     n_pairs, n_tables, n_lines = (builder.extract_value(array.shape, 1) for array in arrays)
-    look_up = _look_up(builder, feature)
-    add = _function(builder, f"llvm.uadd.sat.v{LANES}i8", _VECTOR, [_VECTOR, _VECTOR])
-    groups = [builder.add(group, _i64(g)) for g in range(n_groups)]
-    codes = [_line(builder, codes, builder.mul(each, n_pairs), LANES) for each in groups]
-    queries = [builder.add(first, _i64(q)) for q in range(n_queries)]
+    codes = _line(builder, codes, builder.mul(args[1], n_pairs), LANES)
+    queries = [builder.add(args[3], _i64(q)) for q in range(n_queries)]
     tables = [_line(builder, tables, builder.mul(query, n_tables), TABLE) for query in queries]
 
     before = builder.block
     loop, after = (builder.append_basic_block(f"pairs.{part}") for part in ("loop", "after"))
     builder.branch(loop)
     builder.position_at_end(loop)
-    pair = builder.phi(_I64)
-    totals = [[builder.phi(_VECTOR) for _ in groups] for _ in queries]
-    place = builder.mul(pair, _i64(LANES))
-    halves = [_halves(builder, _load(builder, each, place, LANES)) for each in codes]
-    pair_tables = builder.mul(pair, _i64(2 * TABLE))
-    new: list[list[Any]] = [list(own) for own in totals]
-    for half in range(2):
+    pair, totals = builder.phi(_I64), [builder.phi(_VECTOR) for _ in queries]
+    both = _load(builder, codes, builder.mul(pair, _i64(LANES)), LANES)
+    pair_tables, new = builder.mul(pair, _i64(2 * TABLE)), list(totals)
+    for half, own_codes in enumerate(_halves(builder, both)):
         place = builder.add(pair_tables, _i64(half * TABLE))
-        for own, table in zip(new, tables, strict=True):
+        for q, table in enumerate(tables):
             entries = _load(builder, table, place, TABLE)
-            for g, codes_of_group in enumerate(halves):
-                own[g] = builder.call(add, [own[g], look_up(entries, codes_of_group[half])])
+            new[q] = builder.call(add, [new[q], look_up(entries, own_codes)])
     following = builder.add(pair, _i64(1))
-    pair.add_incoming(_i64(0), before)
-    pair.add_incoming(following, loop)
     zero = ir.Constant(_VECTOR, [0] * LANES)
-    for own, then in zip(totals, new, strict=True):
-        for phi, value in zip(own, then, strict=True):
-            phi.add_incoming(zero, before)
-            phi.add_incoming(value, loop)
+    for phi, first, then in zip(
+        [pair, *totals], [_i64(0), *[zero] * n_queries], [following, *new], strict=True
+    ):
+        phi.add_incoming(first, before)
+        phi.add_incoming(then, loop)
     builder.cbranch(builder.icmp_unsigned("<", following, n_pairs), loop, after)
 
     builder.position_at_end(after)
-    for q, own in enumerate(new):
-        number = builder.add(builder.mul(n_lines, _i64(q)), at)
-        lines = _line(builder, sums, number, LANES)
-        for g, total in enumerate(own):
-            address = builder.gep(lines, [_i64(g * LANES)])
-            builder.store(total, builder.bitcast(address, _VECTOR.as_pointer()), align=1)
+    for q, total in enumerate(new):
+        number = builder.add(builder.mul(n_lines, _i64(q)), args[5])
+        address = _line(builder, sums, number, LANES)
+        builder.store(total, builder.bitcast(address, _VECTOR.as_pointer()), align=1)
+    return context.get_dummy_value()
 
 
 def _line(builder: Any, array: Any, number: Any, width: int) -> Any:
@@ -138,7 +113,7 @@ def _line(builder: Any, array: Any, number: Any, width: int) -> Any:
 
 
 def _sums_within(typing, sums, query, group, limit):
-    """Return a uint64 whose bit k tells that a query's sum of the group's label k is in a limit.
+    """Return a uint64 whose bit k is set if a query's sum for label k of a group is in a limit.
 
     Parameters
     ----------
@@ -180,7 +155,7 @@ def _best_feature(context: Any) -> str:
     """Return the best look-up of the processor that the code is compiled for.
 
     That is numba's target, which NUMBA_CPU_NAME and NUMBA_CPU_FEATURES may set below the processor
-    at hand: an instruction that the target lacks would end the process. Where numba does not tell
+    at hand: an instruction that the target lacks would end the process. Where numba does not expose
     its target, no instruction is taken for granted but that of ARM's 64-bit base.
     """
     target = getattr(context.codegen(), "magic_tuple", lambda: ("", ""))()

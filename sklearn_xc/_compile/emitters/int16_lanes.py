@@ -35,7 +35,7 @@ def row_screen(width: int) -> Any:
     It is called from kernels as ``screen(indices, values, start, stop, end, block, first,
     limits)``: non-zeros `start` to `stop` of a CSR matrix with int16 values that ends at `end`, an
     int16 block of shape (d, width), the number that the sums begin with and int32 limits (width,).
-    It returns a uint64 whose bit k tells that the k-th sum is at least the k-th limit. The sums are
+    It returns a uint64 whose bit k is set if the k-th sum is at least the k-th limit. The sums are
     int32 and wrap around.
     """
 

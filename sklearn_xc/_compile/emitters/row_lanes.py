@@ -86,9 +86,19 @@ def _weigh_row(
     at : uint64
     """
     signature = types.none(
-        values, slopes, bends, types.uint64, types.float64, types.float64, costs, loss, shift,
-        trace, curvatures, types.uint64,
-    )  # fmt: skip
+        values,
+        slopes,
+        bends,
+        types.uint64,
+        types.float64,
+        types.float64,
+        costs,
+        loss,
+        shift,
+        trace,
+        curvatures,
+        types.uint64,
+    )
     return signature, _generate_weighing
 
 
@@ -139,7 +149,7 @@ def _generate_scores(context: Any, builder: Any, signature: Any, args: Any) -> A
         return builder.fadd(total, product, flags=_FUSED)
 
     def loop(name: str, first: Any, end: Any, sums: list[Any], n_together: int) -> Any:
-        """Add the non-zeros from `first` to `end`, so many at a time."""
+        """Add the non-zeros from `first` to `end`, `n_together` at a time."""
         before = builder.block
         head, body, after = (builder.append_basic_block(f"{name}.{part}") for part in "hba")
         builder.branch(head)

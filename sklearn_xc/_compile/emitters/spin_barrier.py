@@ -1,7 +1,7 @@
 """A barrier at which threads wait within a kernel, for phases of some tens of microseconds.
 
-Waiting costs no system call where all threads come soon. One that waits longer offers its core to
-others each time it looks, so that more threads than cores only make each other late.
+Waiting costs no system call where all threads come soon. One that waits longer yields its core to
+others, so that more threads than cores only delay each other.
 
 A thread that cannot come calls ``abandon``, and no other waits for it then.
 """
@@ -32,7 +32,7 @@ def new_barrier() -> np.ndarray:
 
 
 def abandon(barrier: np.ndarray) -> None:
-    """Let all threads pass, now and from now on: ``wait_for_all`` tells them."""
+    """Let all threads pass, now and from now on: ``wait_for_all`` returns False."""
     barrier[_ABANDONED] = 1
 
 
@@ -84,7 +84,7 @@ def _add_to_word(typing, barrier, word, number):
 
 
 def _pause(typing):
-    """Tell the processor that this is a loop that waits."""
+    """Hint to the processor that this loop waits."""
 
     def generate(context, builder, signature, args):
         if _HAS_PAUSE:

@@ -10,16 +10,16 @@ import math
 
 import numpy as np
 
+from sklearn_xc._compile.arithmetic.row_blocks import ROW_BYTES, write_row_products
 from sklearn_xc._compile.arithmetic.vector_math import vector_exp
-from sklearn_xc._compile.emitters.float_lanes import ROW_BYTES, write_row_products
 from sklearn_xc._compile.emitters.int16_lanes import lowest_bit, prefetch
 from sklearn_xc._compile.jit import inlined, kernel
-from sklearn_xc._weights.kernels.selection import N_LANES, select_best
+from sklearn_xc._weights.kernels.ranking import room_to_choose, select_best, sort_stack
 
 #: Classes whose weights are read together while a block is written: each is one stream of memory.
 STREAMS = 8
-#: Weights are asked for so many features ahead, unless more than one feature in _NEAR is read: then
-#: the processor does so by itself.
+#: Weights are prefetched this many features ahead, unless more than one feature in _NEAR is read:
+#: then the processor does so by itself.
 _AHEAD, _NEAR = np.uint64(8), 4
 #: Of the parabola near 2**f: 1 + f (_LINEAR + f _SQUARE).
 _SQUARE = 2.0 * (1.0 + 2.0 - 2.0 * 2.0**0.5)
@@ -114,7 +114,7 @@ def aligned_block(n, like):
 def score_classes(X, first, last, V, scale, intercept, blank, scores):
     """Write ``scores[i - first, k] = scale[k] * x_i . V[k] + intercept[k]`` of some rows.
 
-    A row of which no feature has a weight gets ``blank[k]``.
+    A row without a feature that has a weight gets ``blank[k]``.
 
     The bits of a score depend on its row and class only.
 
@@ -173,7 +173,7 @@ def score_classes(X, first, last, V, scale, intercept, blank, scores):
 
 @kernel
 def all_finite(scores):
-    """Tell whether no score is infinite or NaN."""
+    """Return whether all scores are finite."""
     for i in range(scores.shape[0]):
         row = scores[i]
         found = False
@@ -239,6 +239,7 @@ def topk_scores(scores, k, labels, best):
 
     `labels` and `best` have shape (n_rows, >= k); ties go to the smaller class.
     """
-    lanes = np.empty(N_LANES, best.dtype)
+    room = room_to_choose(k)
+    space = np.empty(room, np.int64), np.empty(room, best.dtype), sort_stack()
     for i in range(scores.shape[0]):
-        select_best(scores[i], k, labels[i], best[i], lanes)
+        select_best(scores[i], k, labels[i], best[i], *space)

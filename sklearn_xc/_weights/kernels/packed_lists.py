@@ -1,16 +1,16 @@
-"""Posting lists in two bytes a posting, scored as they lie there.
+"""Posting lists in two bytes a posting, scored without unpacking.
 
 The list of a feature is a code of one byte for each posting, and behind all of these, for each, the
 distance from the label before, in as many bits as suit the feature::
 
     codes      c_0 c_1 ... c_n-1    a byte each
-    distances  d_0 d_1 ... d_n-1    `width` bits each, of which the first are the lowest of a byte
+    distances  d_0 d_1 ... d_n-1    `width` bits each, from the lowest bit of a byte on
 
 The first label is d_0, and label k is d_k + 1 above label k - 1. A larger distance than fits into
 `width` bits is bridged by postings of code 0, which add 0 to the scores of labels between: no
 branch of the loop depends on what it reads, so that the processor never guesses wrong.
 
-A code c in -127..127 stands for the weight ``c |c| scale``, with a power of two for each feature.
+A code c in -127..127 represents the weight ``c |c| scale``, with a power of two for each feature.
 Steps are small where weights are small, and most are. As scales are powers of two, a value of X may
 be multiplied by them in place of each weight, to the same bits.
 """
@@ -21,11 +21,11 @@ from sklearn_xc._compile.jit import inlined, kernel
 
 #: The largest code.
 LARGEST_CODE = 127
-#: The most bits of a distance: so many can be read from any bit on in one word of four bytes.
+#: The most bits of a distance: 24 can be read from any bit on in one word of four bytes.
 MOST_BITS = 24
 #: Bytes behind the last list: whole words are read.
 PADDING = 8
-#: Four distances of at most so many bits can be read from any bit on in one word of eight bytes.
+#: Four distances of at most 14 bits can be read from any bit on in one word of eight bytes.
 _FOUR_FIT = np.uint64(14)
 _BEFORE_FIRST = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE, _THREE, _FOUR, _SEVEN = np.uint64(1), np.uint64(3), np.uint64(4), np.uint64(7)
@@ -229,7 +229,7 @@ def unpack_lists(begins, counts, widths, packed, indptr, labels, codes):
 
 @kernel
 def lead_outside(features, begins, counts, widths, packed, n_labels):
-    """Tell whether the list of one of some features has labels that there are not.
+    """Return whether a list of some features has labels beyond the last.
 
     Parameters
     ----------

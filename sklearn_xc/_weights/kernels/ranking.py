@@ -1,19 +1,16 @@
-"""The k best of labels and scores side by side, and their order, for any k.
+"""The k best of many scores, and their order, for any k; ties go to the smaller label.
 
-The heap of ``selection`` costs log(k) branches that cannot be foreseen for each label that it
-takes; a few passes of quickselect over labels collected in a buffer cost much less where k is
-thousands. Better is a higher score, or an equal one of a smaller label.
+Nearly all scores are too small: a block of them is first compared with the k-th best so far in a
+vectorised loop. Those that pass are collected in a buffer, which quickselect cuts to the k best.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_xc._compile.jit import inlined
 
-#: Fewer are sorted by insertion, and so many by the bytes of their scores.
-_SHORT, _MANY = 16, 128
-_BYTE = np.uint64(255)
+#: Fewer are sorted by insertion.
+_SHORT = 16
+_BLOCK = 128
 
 
 @inlined
@@ -63,129 +60,24 @@ def select_first(scores, labels, n, k):
             low = end + 1
 
 
-class SortSpace(NamedTuple):
-    """Work space to sort labels.
-
-    Attributes
-    ----------
-    stack : ndarray of int64 of shape (128,)
-        Ranges that wait: two numbers for each halving of 2**64 labels.
-    starts : ndarray of int64 of shape (8, 256)
-        Where the numbers with a byte begin.
-    keys, labels : ndarray of uint64 and int32 of shape (2, n)
-    """
-
-    stack: np.ndarray
-    starts: np.ndarray
-    keys: np.ndarray
-    labels: np.ndarray
+@inlined
+def sort_stack():
+    """Return work space for ``sort_best_first``: two numbers for each halving of 2**64 labels."""
+    return np.empty(128, np.int64)
 
 
 @inlined
-def sort_space(n):
-    """Return work space for n labels."""
-    return SortSpace(
-        np.empty(128, np.int64),
-        np.empty((8, 256), np.int64),
-        np.empty((2, n), np.uint64),
-        np.empty((2, n), np.int32),
-    )
-
-
-@inlined
-def sort_best_first(scores, labels, n, space):
-    """Sort the leading n in place.
+def sort_best_first(scores, labels, n, stack):
+    """Sort the leading n in place, by quicksort.
 
     Parameters
     ----------
-    scores, labels : ndarray of float and int32 of shape (>= n,)
-        Contiguous.
+    scores, labels : ndarray of float and int of shape (>= n,)
     n : int
-    space : SortSpace
-        For n labels or more.
+    stack : ndarray
+        From ``sort_stack``.
     """
-    if n < _MANY:
-        _sort_range(scores, labels, 0, n - 1, space.stack)
-        return
-    # By bytes of the scores, the last first: no branch depends on a score.
-    keys, moved, starts = space.keys, space.labels, space.starts
-    _write_keys(scores, n, keys[0])
-    n_bytes = scores.itemsize
-    starts[:] = 0
-    for at in range(np.uint64(n)):
-        moved[0, at] = labels[at]
-        key = keys[0, at]
-        for byte in range(np.uint64(n_bytes)):
-            starts[byte, (key >> (np.uint64(8) * byte)) & _BYTE] += 1
-    now = 0
-    for byte in range(n_bytes):
-        start, shift = starts[byte], np.uint64(8 * byte)
-        if start[(keys[now, 0] >> shift) & _BYTE] == n:  # all have the same byte
-            continue
-        total = np.int64(0)
-        for value in range(256):
-            count = start[value]
-            start[value] = total
-            total += count
-        one, other = keys[now], keys[1 - now]
-        one_labels, other_labels = moved[now], moved[1 - now]
-        for at in range(np.uint64(n)):
-            value = (one[at] >> shift) & _BYTE
-            to = np.uint64(start[value])
-            start[value] += 1
-            other[to], other_labels[to] = one[at], one_labels[at]
-        now = 1 - now
-    for at in range(np.uint64(n)):
-        labels[at] = moved[now, at]
-    _read_keys(keys[now], n, scores)
-    # Equal scores are in the order in which they came.
-    first = 0
-    for at in range(1, n + 1):
-        if at == n or scores[at] != scores[first]:
-            if at - first > 1:
-                _sort_range(scores, labels, first, at - 1, space.stack)
-            first = at
-
-
-@inlined
-def _write_keys(scores, n, keys):
-    """Write numbers that rise as the scores fall: the bits of floats rise away from 0."""
-    if scores.itemsize == 4:
-        bits32 = scores.view(np.uint32)
-        for at in range(np.uint64(n)):
-            keys[at] = _turned(np.uint64(bits32[at]), np.uint64(0x80000000))
-    else:
-        bits64 = scores.view(np.uint64)
-        for at in range(np.uint64(n)):
-            keys[at] = _turned(bits64[at], np.uint64(0x8000000000000000))
-
-
-@inlined
-def _read_keys(keys, n, scores):
-    """Write the scores of keys."""
-    if scores.itemsize == 4:
-        bits32 = scores.view(np.uint32)
-        for at in range(np.uint64(n)):
-            bits32[at] = np.uint32(_turned(keys[at], np.uint64(0x80000000)))
-    else:
-        bits64 = scores.view(np.uint64)
-        for at in range(np.uint64(n)):
-            bits64[at] = _turned(keys[at], np.uint64(0x8000000000000000))
-
-
-@inlined
-def _turned(bits, sign):
-    """Return bits with all but the sign turned, if that is not set; -0 becomes 0."""
-    below = sign - np.uint64(1)
-    if bits == sign:
-        return below
-    return bits if bits & sign else below - bits
-
-
-@inlined
-def _sort_range(scores, labels, low, high, stack):
-    """Sort the places `low` to `high`, that one included, by quicksort."""
-    depth = 0
+    low, high, depth = 0, n - 1, 0
     while True:
         while high - low >= _SHORT:
             end = _partition(scores, labels, low, high)
@@ -215,3 +107,91 @@ def worst_score(scores, n):
     for at in range(np.uint64(n)):
         worst = min(worst, scores[at])
     return worst
+
+
+@inlined
+def room_to_choose(k):
+    """Return the length of a buffer for ``choose_labels``."""
+    return 2 * k + _BLOCK
+
+
+@inlined
+def choose_labels(scores, begin, first_label, k, size, floor, labels, best):
+    """Collect the labels that may be among the k best of a row.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores of the labels `first_label`, `first_label` + 1, ... NaN is never chosen.
+    begin : int
+        Position of the first score to take.
+    first_label : int
+        Calls go through the labels in rising order.
+    k : int
+        At least 1.
+    size : uint64
+        Number of labels collected so far.
+    floor : float
+        Lower bound on the k-th best score; later labels need more.
+    labels, best : ndarray of int and float of shape (room_to_choose(k),)
+        Labels and scores collected.
+
+    Returns
+    -------
+    size, floor
+    """
+    n = np.uint64(scores.shape[0])
+    for start in range(np.uint64(begin), n, np.uint64(_BLOCK)):
+        end = min(start + np.uint64(_BLOCK), n)
+        found = 0
+        for at in range(start, end):
+            found += scores[at] > floor
+        if found == 0:
+            continue
+        for at in range(start, end):
+            labels[size], best[size] = np.uint64(first_label) + at, scores[at]
+            size += np.uint64(scores[at] > floor)
+        if size >= np.uint64(2 * k):
+            select_first(best, labels, np.int64(size), k)
+            floor, size = worst_score(best, k), np.uint64(k)
+    return size, floor
+
+
+@inlined
+def write_best(scores, labels, n, out_labels, out_scores, stack):
+    """Write the best of the leading n, best first, as many as there is room for; return how many.
+
+    `scores` and `labels` are rearranged.
+    """
+    k = min(n, out_labels.shape[0])
+    if 2 * k < n:
+        select_first(scores, labels, n, k)
+        n = k
+    sort_best_first(scores, labels, n, stack)
+    for c in range(np.uint64(k)):
+        out_labels[c], out_scores[c] = labels[c], scores[c]
+    return k
+
+
+@inlined
+def select_best(scores, k, out_labels, out_scores, labels, best, stack):
+    """Write the k best of `scores`, best first; -inf counts as a score.
+
+    Parameters
+    ----------
+    scores : ndarray of float of shape (n_labels,)
+        Without NaN.
+    k : int
+        From 1 to n_labels.
+    out_labels, out_scores : ndarray of int64 and float, of shape (>= k,)
+        The leading k entries are overwritten.
+    labels, best : ndarray of int64 and float of shape (room_to_choose(k),)
+    stack : ndarray
+        Work space.
+    """
+    size = min(scores.shape[0], k)
+    for at in range(size):
+        labels[at], best[at] = at, scores[at]
+    floor = worst_score(best, size)
+    n, _ = choose_labels(scores, size, 0, k, np.uint64(size), floor, labels, best)
+    write_best(best, labels, np.int64(n), out_labels[:k], out_scores[:k], stack)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._compile.arithmetic.vectors import largest_entry
-from sklearn_xc._compile.emitters.dense_dot import dense_dot
+from sklearn_xc._compile.arithmetic.vectors import dot_of_rows, largest_entry
 from sklearn_xc._compile.jit import callable_in_kernels, inlined, kernel
 from sklearn_xc._compile.scratch import scratch
 from sklearn_xc._input.kernels.positives import hide_positives, is_positive
@@ -40,8 +39,7 @@ def next_size(done):
 @inlined
 def score(W, label, V, i):
     """Return the inner product of a row of W and a row of V."""
-    dim = np.uint64(W.shape[1])
-    return dense_dot(W, np.uint64(label) * dim, V, np.uint64(i) * dim, dim)
+    return dot_of_rows(W, np.uint64(label), V, np.uint64(i), np.uint64(0))
 
 
 @inlined

@@ -13,7 +13,7 @@ the normal, by the same formula on the inner products: no step of the rounds mak
 import numpy as np
 
 from sklearn_xc._compile.arithmetic.sampling import mix, random_unit
-from sklearn_xc._compile.emitters.dense_dot import dense_dot
+from sklearn_xc._compile.arithmetic.vectors import dot_of_rows
 from sklearn_xc._compile.jit import inlined, kernel
 from sklearn_xc._weights.kernels.ranking import select_first
 
@@ -210,7 +210,8 @@ def _move_centroids(
             normal[j] = sums[j] / k - (total[j] - sums[j]) / (n_sample - k)
         # Not summed in the loop above: LLVM's order would depend on where the arrays lie.
         before = gain
-        gain = np.float64(dense_dot(normal, np.uint64(0), normal, np.uint64(0), dim))
+        normals = normal.reshape((1, normal.shape[0]))
+        gain = np.float64(dot_of_rows(normals, np.uint64(0), normals, np.uint64(0), np.uint64(0)))
         gain *= k * (n_sample - k) / n_sample
         if not gain > before * (1.0 + _GAIN):
             break
@@ -251,10 +252,10 @@ def _best_place(ranked, m, n_sample, n_clusters, n_left):
 @inlined
 def _project(V, rows, n_sample, normal, keys, ranked, places):
     """Write the rows' inner products with the normal."""
-    m, dim = rows.shape[0], np.uint64(V.shape[1])
+    m, normals = rows.shape[0], normal.reshape((1, normal.shape[0]))
     for i in range(n_sample):
         row = np.uint64(rows[i * m // n_sample])
-        number = dense_dot(V, row * dim, normal, np.uint64(0), dim)
+        number = dot_of_rows(V, row, normals, np.uint64(0), np.uint64(0))
         keys[i] = number if number == number else -np.inf  # NaN cannot be ranked
         ranked[i], places[i] = keys[i], i
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from sklearn_xc._compile.emitters.dense_dot import dense_dot
+from sklearn_xc._compile.arithmetic.vectors import dot_of_rows
 from sklearn_xc._compile.jit import kernel
 
 
@@ -24,13 +24,12 @@ def score_vectors(V, W, labels, column, out):
     out : ndarray of float of shape (n, m, n_scores)
         The column is overwritten; -inf where there is no label.
     """
-    dim = np.uint64(V.shape[1])
     for i in range(labels.shape[0]):
         for j in range(labels.shape[1]):
             label = labels[i, j]
             out[i, j, column] = -np.inf
             if label >= 0:
-                out[i, j, column] = dense_dot(W, np.uint64(label) * dim, V, np.uint64(i) * dim, dim)
+                out[i, j, column] = dot_of_rows(W, np.uint64(label), V, np.uint64(i), np.uint64(0))
 
 
 @kernel

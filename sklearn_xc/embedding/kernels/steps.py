@@ -6,8 +6,8 @@ them. In the residual block, the bits of each row depend on that row and the wei
 
 import numpy as np
 
-from sklearn_xc._compile.emitters.dense_dot import dense_dot
-from sklearn_xc._compile.emitters.float_lanes import write_row_products
+from sklearn_xc._compile.arithmetic.row_blocks import write_row_products
+from sklearn_xc._compile.arithmetic.vectors import dot_of_rows
 from sklearn_xc._compile.jit import inlined, kernel
 from sklearn_xc._weights.kernels.class_scores import aligned_block
 
@@ -97,13 +97,13 @@ def normalise_rows(U, Y, is_added, V, inverse_norms):
     n = np.uint64(V.shape[0])
     dim = np.uint64(V.shape[1])
     for i in range(n):
-        square = dense_dot(U, i * dim, U, i * dim, dim)
+        square = dot_of_rows(U, i, U, i, np.uint64(0))
         u, v = U[i], V[i]
         if square > 0 and is_added:
             y = Y[i]
             for j in range(dim):
                 v[j] = u[j] + y[j]
-            square = dense_dot(V, i * dim, V, i * dim, dim)
+            square = dot_of_rows(V, i, V, i, np.uint64(0))
         else:
             for j in range(dim):
                 v[j] = u[j]
@@ -130,7 +130,7 @@ def gradient_before_norms(G, V, inverse_norms, out):
     n = np.uint64(V.shape[0])
     dim = np.uint64(V.shape[1])
     for i in range(n):
-        along = dense_dot(G, i * dim, V, i * dim, dim)
+        along = dot_of_rows(G, i, V, i, np.uint64(0))
         inverse = inverse_norms[i]
         g, v, y = G[i], V[i], out[i]
         for j in range(dim):

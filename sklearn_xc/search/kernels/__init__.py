@@ -1,1 +1,1 @@
-"""What the indexes of maximum inner product search run."""
+"""Kernels of maximum inner product search."""

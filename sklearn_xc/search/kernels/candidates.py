@@ -2,18 +2,17 @@
 
 import numpy as np
 
-from sklearn_xc._compile.emitters.dense_dot import dense_dot
+from sklearn_xc._compile.arithmetic.vectors import dot_of_rows
 from sklearn_xc._compile.emitters.int16_lanes import prefetch
-from sklearn_xc._compile.jit import inlined, kernel
+from sklearn_xc._compile.jit import kernel
 from sklearn_xc._weights.kernels.ranking import (
+    choose_labels,
     select_first,
-    sort_best_first,
-    sort_space,
-    worst_score,
+    sort_stack,
+    write_best,
 )
 
-_BLOCK = 128
-#: Rows of W are asked for so many candidates ahead: they lie anywhere.
+#: Rows of W are prefetched this many candidates ahead: they are scattered.
 _AHEAD = np.uint64(8)
 _CACHE_LINE = 64
 
@@ -37,61 +36,34 @@ def score_labels(W, begin, end, column, V, first, scores):
     scores : ndarray of shape (m, end - begin)
         Overwritten.
     """
-    dim, d = np.uint64(W.shape[1]), np.uint64(V.shape[1])
     for label in range(np.uint64(begin), np.uint64(end)):
         for i in range(np.uint64(scores.shape[0])):
-            scores[i, label - np.uint64(begin)] = dense_dot(
-                W, label * dim + np.uint64(column), V, (np.uint64(first) + i) * d, d
+            scores[i, label - np.uint64(begin)] = dot_of_rows(
+                W, label, V, np.uint64(first) + i, np.uint64(column)
             )
 
 
-def room_to_choose(k):
-    """Return how many labels a buffer of ``choose_labels`` holds."""
-    return 2 * k + _BLOCK
-
-
 @kernel
-def choose_labels(scores, first_label, k, sizes, floors, labels, best):
-    """Collect the labels that may be among the k best of each row.
+def choose_of_rows(scores, first_label, k, sizes, floors, labels, best):
+    """Collect the labels that may be among the k best of each row, as ``choose_labels`` does.
 
     Parameters
     ----------
-    scores : ndarray of shape (n, n_new)
-        Of the labels `first_label`, `first_label` + 1, ... NaN is never chosen.
-    first_label : int
-        Calls go through the labels in rising order.
-    k : int
-        At least 1.
-    sizes : ndarray of int64 of shape (n,)
-        How many labels are collected so far; 0 in the beginning.
-    floors : ndarray of shape (n,)
-        The k-th best score when last looked at; -inf in the beginning. Later labels need more.
+    scores : ndarray of float of shape (n, n_new)
+    first_label, k : int
+    sizes, floors : ndarray of int64 and float of shape (n,)
+        0 and -inf in the beginning.
     labels, best : ndarray of int32 and float of shape (n, room_to_choose(k))
-        What is collected.
     """
-    n_new = np.uint64(scores.shape[1])
     for i in range(scores.shape[0]):
-        row, row_labels, row_best = scores[i], labels[i], best[i]
-        size, floor = np.uint64(sizes[i]), floors[i]
-        for begin in range(np.uint64(0), n_new, np.uint64(_BLOCK)):
-            end = min(begin + np.uint64(_BLOCK), n_new)
-            found = 0
-            for at in range(begin, end):
-                found += row[at] > floor
-            if found == 0:
-                continue
-            for at in range(begin, end):
-                row_labels[size], row_best[size] = np.uint64(first_label) + at, row[at]
-                size += np.uint64(row[at] > floor)
-            if size >= np.uint64(2 * k):
-                select_first(row_best, row_labels, np.int64(size), k)
-                floor, size = worst_score(row_best, k), np.uint64(k)
-        sizes[i], floors[i] = size, floor
+        sizes[i], floors[i] = choose_labels(
+            scores[i], 0, first_label, k, np.uint64(sizes[i]), floors[i], labels[i], best[i]
+        )
 
 
 @kernel
 def keep_best(k, sizes, labels, best):
-    """Move the k best of what ``choose_labels`` collected to the front; at most k remain."""
+    """Move the k best of what ``choose_of_rows`` collected to the front; at most k remain."""
     for i in range(labels.shape[0]):
         if sizes[i] > k:
             select_first(best[i], labels[i], sizes[i], k)
@@ -119,15 +91,15 @@ def rank_labels(W, column, V, first, offsets, chosen, n_chosen, labels, scores, 
     chosen : ndarray of int32 of shape (m, >= n_chosen)
         Distinct labels of each query; overwritten.
     n_chosen : ndarray of int64 of shape (m,)
-        How many lead each row.
+        Number of labels at the head of each row.
     labels, scores : ndarray of int32 and float of shape (m, k)
         Overwritten as far as there are labels.
     counts : ndarray of int64 of shape (m,)
-        Overwritten with how many there are.
+        Overwritten with their number.
     """
     dim, d = np.uint64(W.shape[1]), np.uint64(V.shape[1])
     step = np.uint64(_CACHE_LINE // W.itemsize)
-    inner, space = np.empty(chosen.shape[1], W.dtype), sort_space(chosen.shape[1])
+    inner, space = np.empty(chosen.shape[1], W.dtype), sort_stack()
     for i in range(np.uint64(chosen.shape[0])):
         own, n_own = chosen[i], np.uint64(n_chosen[i])
         for c in range(n_own):
@@ -135,24 +107,8 @@ def rank_labels(W, column, V, first, offsets, chosen, n_chosen, labels, scores, 
             begin = soon * dim + np.uint64(column)
             for line in range(begin, begin + d, step):
                 prefetch(W, line)
-            at = np.uint64(own[c]) * dim + np.uint64(column)
-            inner[c] = dense_dot(W, at, V, (np.uint64(first) + i) * d, d)
+            label = np.uint64(own[c])
+            inner[c] = dot_of_rows(W, label, V, np.uint64(first) + i, np.uint64(column))
             if offsets.shape[0] > 0:
-                inner[c] += offsets[np.uint64(own[c])]
+                inner[c] += offsets[label]
         counts[i] = write_best(inner, own, np.int64(n_own), labels[i], scores[i], space)
-
-
-@inlined
-def write_best(scores, labels, n, out_labels, out_scores, space):
-    """Write the best of the leading n, best first, as many as there is room for; return how many.
-
-    `scores` and `labels` are rearranged, `space` is a ``SortSpace`` for n.
-    """
-    k = min(n, out_labels.shape[0])
-    if 2 * k < n:
-        select_first(scores, labels, n, k)
-        n = k
-    sort_best_first(scores, labels, n, space)
-    for c in range(np.uint64(k)):
-        out_labels[c], out_scores[c] = labels[c], scores[c]
-    return k

@@ -1,4 +1,4 @@
-"""Rows of W, copied cluster by cluster, kept so while W moves, and searched by centroids.
+"""Clusters of the rows of W by direction, kept up to date while W moves, and searched.
 
 A row is augmented by ``sqrt(max(0, bound**2 - |w|**2))``, so that all have the same norm and the
 nearest centroid is that with the largest inner product. The augmented number is never stored.
@@ -8,39 +8,37 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc._compile.emitters.dense_dot import dense_dot
+from sklearn_xc._compile.arithmetic.vectors import dot_of_rows
+from sklearn_xc._compile.emitters.int16_lanes import prefetch
 from sklearn_xc._compile.jit import inlined, kernel
-from sklearn_xc._weights.kernels.ranking import sort_space
-from sklearn_xc.search.kernels.candidates import write_best
+from sklearn_xc._weights.kernels.ranking import sort_stack, write_best
+
+#: Rows of a cluster are prefetched this many ahead: they are scattered.
+_AHEAD, _CACHE_LINE = np.uint64(8), 64
 
 
-class Layout(NamedTuple):
-    """Where the copies are. Each label has one slot; a cluster's slots follow each other.
+class Clusters(NamedTuple):
+    """Clusters of labels.
 
     Attributes
     ----------
-    rows : ndarray of shape (n_slots, d)
-        Copies; anything in slots that are free.
-    labels : ndarray of int32 of shape (n_slots,)
-    begin, size, room : ndarray of int64 of shape (n_clusters,)
-        A cluster has the slots from `begin` on, of which `size` are taken and `room` reserved.
-    free : ndarray of int64 of shape (1,)
-        The slots from here on belong to no cluster.
-    slot, cluster : ndarray of int64 and int32 of shape (n_labels,)
-        Of each label.
+    rows : ndarray of shape (n_labels, d)
+        Copies of the rows, as of their last update.
+    cluster : ndarray of int32 of shape (n_labels,)
+        Cluster of each label.
     gap : ndarray of float64 of shape (n_labels,)
         The nearest centroid stays the nearest while the row moves by less than half of this.
+    members : ndarray of int32 of shape (n_labels,)
+        Labels by cluster.
+    begin : ndarray of int64 of shape (n_clusters + 1,)
+        Where the members of each cluster begin.
     """
 
     rows: np.ndarray
-    labels: np.ndarray
-    begin: np.ndarray
-    size: np.ndarray
-    room: np.ndarray
-    free: np.ndarray
-    slot: np.ndarray
     cluster: np.ndarray
     gap: np.ndarray
+    members: np.ndarray
+    begin: np.ndarray
 
 
 @inlined
@@ -120,20 +118,24 @@ def sum_members(points, nearest, sums):
 
 
 @kernel
-def fill_slots(W, first, layout):
-    """Copy all rows of W, from column `first` on, to their slots."""
-    d = np.uint64(layout.rows.shape[1])
-    for label in range(W.shape[0]):
-        slot = layout.slot[label]
-        layout.labels[slot] = label
-        row, copy = W[label], layout.rows[slot]
-        for j in range(d):
-            copy[j] = row[np.uint64(first) + j]
+def list_members(clusters):
+    """Write the members of all clusters, labels rising."""
+    cluster, members, begin = clusters.cluster, clusters.members, clusters.begin
+    begin[:] = 0
+    for label in range(np.uint64(cluster.shape[0])):
+        begin[np.uint64(cluster[label]) + np.uint64(1)] += 1
+    for c in range(1, begin.shape[0]):
+        begin[c] += begin[c - 1]
+    place = begin.copy()
+    for label in range(np.uint64(cluster.shape[0])):
+        c = np.uint64(cluster[label])
+        members[np.uint64(place[c])] = label
+        place[c] += 1
 
 
 @kernel
-def refresh_rows(W, first, changed, bound, rounding, layout, loose):
-    """Copy changed rows to their slots and write the labels that may have another centroid now.
+def refresh_rows(W, first, changed, bound, rounding, clusters, loose):
+    """Copy changed rows and write the labels that may have another centroid now.
 
     A centroid has norm 1, so that a move by m changes the lead of the nearest on any other by 2 m
     at most.
@@ -142,22 +144,23 @@ def refresh_rows(W, first, changed, bound, rounding, layout, loose):
     ----------
     W : ndarray of shape (n_labels, dim)
     first : int
+        First of the columns that are copied.
     changed : ndarray of int of shape (m,)
     bound, rounding : float
         The norm that rows are augmented to, and a gap too small to be relied on.
-    layout : Layout
+    clusters : Clusters
     loose : ndarray of int32 of shape (m,)
         Overwritten at its head.
 
     Returns
     -------
     int
-        How many labels were written.
+        Number of labels written.
     """
-    d, n_loose = layout.rows.shape[1], 0
+    d, n_loose = clusters.rows.shape[1], 0
     for r in range(changed.shape[0]):
         label = np.uint64(changed[r])
-        row, copy = W[label, first : first + d], layout.rows[np.uint64(layout.slot[label])]
+        row, copy = W[label, first : first + d], clusters.rows[label]
         new2, old2, move2 = 0.0, 0.0, 0.0
         for j in range(np.uint64(d)):  # apart from the copying, so that it is vectorised
             new, old = np.float64(row[j]), np.float64(copy[j])
@@ -167,79 +170,15 @@ def refresh_rows(W, first, changed, bound, rounding, layout, loose):
         for j in range(np.uint64(d)):
             copy[j] = row[j]
         change = _missing(bound, new2) - _missing(bound, old2)
-        layout.gap[label] -= 2.0 * np.sqrt(move2 + change * change)
-        if not layout.gap[label] > rounding:
+        clusters.gap[label] -= 2.0 * np.sqrt(move2 + change * change)
+        if not clusters.gap[label] > rounding:
             loose[n_loose] = label
             n_loose += 1
     return n_loose
 
 
 @kernel
-def move_labels(labels, nearest, gap, done, layout):
-    """Move labels to their clusters; the last of the one left takes the slot.
-
-    A cluster without room moves to free slots, with room for half as many again.
-
-    Parameters
-    ----------
-    labels, nearest : ndarray of int32 of shape (m,)
-        The labels and their clusters.
-    gap : ndarray of float64 of shape (m,)
-        To be kept for them.
-    done : int
-        Where to begin.
-    layout : Layout
-        Rewritten.
-
-    Returns
-    -------
-    int
-        How many labels are done: m, or less where the free slots did not do.
-    """
-    rows, begin, size, room = layout.rows, layout.begin, layout.size, layout.room
-    for r in range(done, labels.shape[0]):
-        label, new = labels[r], nearest[r]
-        old = layout.cluster[label]
-        layout.gap[label] = gap[r]
-        if new == old:
-            continue
-        if size[new] == room[new]:
-            wanted = room_for(size[new])
-            if layout.free[0] + wanted > rows.shape[0]:
-                return r
-            to = layout.free[0]
-            for k in range(size[new]):
-                _move_slot(layout, begin[new] + k, to + k)
-            begin[new], room[new] = to, wanted
-            layout.free[0] += wanted
-        last = begin[new] + size[new]
-        hole = layout.slot[label]
-        _move_slot(layout, hole, last)
-        layout.cluster[label] = new
-        size[new] += 1
-        size[old] -= 1
-        if hole != begin[old] + size[old]:
-            _move_slot(layout, begin[old] + size[old], hole)
-    return labels.shape[0]
-
-
-@inlined
-def room_for(size):
-    """Return the slots to reserve for a cluster of this size."""
-    return size + size // 2 + 8
-
-
-@inlined
-def _move_slot(layout, source, to):
-    label, row, copy = layout.labels[source], layout.rows[source], layout.rows[to]
-    for j in range(np.uint64(row.shape[0])):
-        copy[j] = row[j]
-    layout.labels[to] = label
-    layout.slot[label] = to
-
-
-@kernel
-def search_clusters(V, first, last, centroids, layout, n_candidates, labels, scores, counts):
+def search_clusters(V, first, last, centroids, clusters, n_candidates, labels, scores, counts):
     """Write the best rows of the best clusters, best first, for the queries `first` to `last`.
 
     Clusters are visited by the inner products of their centroids, until they have had at least
@@ -253,7 +192,7 @@ def search_clusters(V, first, last, centroids, layout, n_candidates, labels, sco
     first, last : int
     centroids : ndarray of shape (n_clusters, d + 1)
         Of augmented rows; a query is augmented by 0.
-    layout : Layout
+    clusters : Clusters
     n_candidates : int
         At most the number of labels.
     labels, scores : ndarray of int32 and float of shape (n, n_candidates)
@@ -261,26 +200,31 @@ def search_clusters(V, first, last, centroids, layout, n_candidates, labels, sco
     counts : ndarray of int64 of shape (n,)
         Overwritten.
     """
-    d, width = np.uint64(V.shape[1]), np.uint64(centroids.shape[1])
-    n_clusters = centroids.shape[0]
+    n_clusters, begin = centroids.shape[0], clusters.begin
     room = n_candidates
     for c in range(n_clusters):
-        room = max(room, n_candidates + layout.size[c])
+        room = max(room, n_candidates + begin[c + 1] - begin[c])
     affinity, is_left = np.empty(n_clusters, V.dtype), np.empty(n_clusters, np.bool_)
     seen_labels, seen_scores = np.empty(room, np.int32), np.empty(room, V.dtype)
-    space = sort_space(room)
+    space, d = sort_stack(), np.uint64(V.shape[1])
+    step = np.uint64(_CACHE_LINE // V.itemsize)
     for i in range(first, last):
-        at = np.uint64(i) * d
         for c in range(np.uint64(n_clusters)):
-            affinity[c] = dense_dot(centroids, c * width, V, at, d)
-            is_left[c] = layout.size[c] > 0
+            affinity[c] = dot_of_rows(centroids, c, V, np.uint64(i), np.uint64(0))
+            is_left[c] = begin[c + np.uint64(1)] > begin[c]
         n_seen = np.uint64(0)
         while n_seen < np.uint64(n_candidates):
             best = _pop_best(affinity, is_left)
-            begin, size = np.uint64(layout.begin[best]), np.uint64(layout.size[best])
-            for slot in range(begin, begin + size):
-                seen_scores[n_seen] = dense_dot(layout.rows, slot * d, V, at, d)
-                seen_labels[n_seen] = layout.labels[slot]
+            end = np.uint64(begin[best + 1])
+            for at in range(np.uint64(begin[best]), end):
+                soon = np.uint64(clusters.members[min(at + _AHEAD, end - np.uint64(1))]) * d
+                for line in range(soon, soon + d, step):
+                    prefetch(clusters.rows, line)
+                label = np.uint64(clusters.members[at])
+                seen_scores[n_seen] = dot_of_rows(
+                    clusters.rows, label, V, np.uint64(i), np.uint64(0)
+                )
+                seen_labels[n_seen] = label
                 n_seen += np.uint64(1)
         counts[i] = write_best(
             seen_scores, seen_labels, np.int64(n_seen), labels[i], scores[i], space

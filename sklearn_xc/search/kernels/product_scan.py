@@ -12,11 +12,9 @@ from sklearn_xc._compile.emitters.byte_lanes import LANES, count_bits, sum_codes
 from sklearn_xc._compile.emitters.int16_lanes import lowest_bit
 from sklearn_xc._compile.jit import inlined, kernel
 
-#: Queries that share a look at the codes: as many as AVX2 has registers for.
+#: Queries that share a pass over the codes: as many as AVX2 has registers for.
 SIDE_BY_SIDE = 5
-#: Groups of labels that share a look at the tables, where there are registers for that.
-_GROUPS = 2
-#: The sample has one group of labels in so many, within these bounds.
+#: The sample has one group of labels in _SAMPLED, within these bounds.
 _SAMPLED = 24
 _LEAST_SAMPLE, _LARGEST_SAMPLE = 8, 256
 #: By how many standard deviations more labels of the sample should pass than are expected of the
@@ -32,7 +30,6 @@ _HIGHEST = 255
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 _sum_one, _sum_together = sum_codes(1), sum_codes(SIDE_BY_SIDE)
-_sum_groups_one, _sum_groups = sum_codes(1, _GROUPS), sum_codes(SIDE_BY_SIDE, _GROUPS)
 
 
 @inlined
@@ -84,14 +81,7 @@ def keep_least(labels, sums, query, n, n_kept, ends):
 def sum_groups(codes, first, last, tables, query, n_together, sums):
     """Write the sums of some groups, for a query or for SIDE_BY_SIDE of them from this one on."""
     q = np.uint64(query)
-    whole = first + (last - first) // _GROUPS * _GROUPS
-    for group in range(first, whole, _GROUPS):
-        at = np.uint64(group - first)
-        if n_together == 1:
-            _sum_groups_one(codes, np.uint64(group), tables, q, sums, at)
-        else:
-            _sum_groups(codes, np.uint64(group), tables, q, sums, at)
-    for group in range(whole, last):
+    for group in range(first, last):
         at = np.uint64(group - first)
         if n_together == 1:
             _sum_one(codes, np.uint64(group), tables, q, sums, at)
@@ -199,9 +189,18 @@ def search_codes(codes, n_labels, tables, tops, steps, labels_out, scores_out, c
                     for k in range(n_together):
                         query = q + k
                         m = collect(
-                            sums, k, group, until, n_labels, limits[query], masks, places,
-                            labels[query], found[query], counts[query],
-                        )  # fmt: skip
+                            sums,
+                            k,
+                            group,
+                            until,
+                            n_labels,
+                            limits[query],
+                            masks,
+                            places,
+                            labels[query],
+                            found[query],
+                            counts[query],
+                        )
                         if m > room - _STRETCH * LANES:
                             greatest = keep_least(labels, found, query, m, n_wanted, ends)
                             # Later labels of the greatest sum are not wanted, nor is any, if it is
