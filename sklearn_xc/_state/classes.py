@@ -45,7 +45,7 @@ _LISTED = {
     "sklearn_xc._input.data": "CsrRows DenseRows",
     "sklearn_xc._labels.features": "LabelFeatures",
     "sklearn_xc._input.texts_with_features": "TextsWithFeatures",
-    "sklearn_xc.ensemble.calibration.pair_map": "PairMap RankMap Spline",
+    "sklearn_xc.ensemble.calibration": "PairMap RankMap Spline",
     "sklearn_xc.embedding._fusion": "BoostedFusion MixtureLevels TreeFusion Trees",
     "sklearn_xc.embedding._examples": "LabelMeans SubstituteNorms",
     "sklearn_xc.embedding._ranking": "KnownFeatures",

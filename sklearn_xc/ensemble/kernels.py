@@ -1,4 +1,4 @@
-"""Sums of boosted trees over features of which some may be missing."""
+"""Sums of boosted trees over features that may be missing."""
 
 import numpy as np
 

@@ -22,8 +22,14 @@ from sklearn_xc._state.fitted import reads_one_state
 from sklearn_xc._state.schema import Array, Estimator, Record, declares
 from sklearn_xc._topk import unwrap
 from sklearn_xc.base import XCClassifier
-from sklearn_xc.ensemble.held_out import HeldOut, LearnsFromHeldOut, Members
-from sklearn_xc.ensemble.scored_pairs import PAIR_BYTES, ScoredPairs, scored_pairs
+from sklearn_xc.ensemble.held_out import (
+    PAIR_BYTES,
+    HeldOut,
+    LearnsFromHeldOut,
+    Members,
+    ScoredPairs,
+    scored_pairs,
+)
 
 
 @declares(

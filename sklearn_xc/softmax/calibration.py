@@ -14,9 +14,9 @@ References
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from sklearn_xc._input.data import CsrRows
+from sklearn_xc._training.bounded_logistic import fit_bounded_logistic
 from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc._weights.kernels.class_scores import log_normalisers, topk_scores
 from sklearn_xc.softmax.start import best_multiple
@@ -132,24 +132,17 @@ def fit_calibration(
     factor = min(max(factor, 1.0 / _HOTTEST), _HOTTEST) ** (observed / (observed + _PRIOR))
     gain = _log_loss(left, *pairs) - _log_loss(left * factor, *pairs)
     _, first, _, rest = _split_best((scores * factor).astype(np.float64))
-    features = _features(first - rest)
-    total = np.bincount(at, weight, minlength=len(scores))
-    right = np.bincount(at, weight * is_best, minlength=len(scores))
-    identity = np.array(Calibration().best_map)
-
-    def loss(numbers: np.ndarray) -> tuple[float, np.ndarray]:
-        odds = (features * numbers).sum(axis=1)
-        value = np.sum(total * np.logaddexp(0.0, odds) - right * odds)
-        slopes = total * 0.5 * (1.0 + np.tanh(0.5 * odds)) - right
-        distance = numbers - identity
-        gradient = (features * slopes[:, None]).sum(axis=0) + 2.0 * _PULL * distance
-        return float(value + _PULL * np.sum(distance**2)), gradient
-
-    bounds = [(0.0, None), (0.0, None), (None, None)]
-    found = minimize(loss, identity, jac=True, method="L-BFGS-B", bounds=bounds)
-    if gain + loss(identity)[0] - found.fun < _LEAST_GAIN:
+    numbers, before, after = fit_bounded_logistic(
+        _features(first - rest),
+        np.bincount(at, weight * is_best, minlength=len(scores)),
+        np.bincount(at, weight, minlength=len(scores)),
+        np.array(Calibration().best_map),
+        pull=np.full(3, 2.0 * _PULL),
+        lower=np.array([0.0, 0.0, -np.inf]),
+    )
+    if gain + before - after < _LEAST_GAIN:
         return Calibration()
-    return Calibration(1.0 / factor, tuple(float(number) for number in found.x))
+    return Calibration(1.0 / factor, tuple(map(float, numbers)))
 
 
 def _log_loss(scores: np.ndarray, at: np.ndarray, classes: np.ndarray, weight: np.ndarray) -> float:

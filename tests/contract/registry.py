@@ -355,7 +355,7 @@ ENTRIES = {
             },
             "prefit": prefit_members,
         },
-        pieces={"sklearn_xc.ensemble.stacking.model._CHUNK_ROWS": 64},
+        pieces={"sklearn_xc.ensemble.stacking.stacking._CHUNK_ROWS": 64},
         refused={
             **{name: bad for name, bad in COMMON.items() if name != "max_memory"},
             **SEED,
@@ -427,7 +427,7 @@ ENTRIES = {
                 "method": ["platt", None, 1],
                 "n_candidates": COUNT,
             },
-            pieces={"sklearn_xc.ensemble.calibration.calibrator._TOGETHER": 64},
+            pieces={"sklearn_xc.ensemble.calibration._TOGETHER": 64},
             further_state=chances_of_scores,
             chances_of="pairs",
             spoilt={"estimator": OvALinearXC(C=1e-9)},

@@ -137,7 +137,7 @@ def test_pieces_change_nothing(name, monkeypatch):
     whole = [model.predict_topk(X, 3, **one) for one in asked]
     monkeypatch.setattr("sklearn_xc._labels.best_allowed._PIECE", 7)
     monkeypatch.setattr("sklearn_xc._labels.best_allowed._MOST_DROPPED", 1)
-    monkeypatch.setattr("sklearn_xc.ensemble.stacking.model._CHUNK_CANDIDATES", 20)
+    monkeypatch.setattr("sklearn_xc.ensemble.stacking.stacking._CHUNK_CANDIDATES", 20)
     for one, expected in zip(asked, whole, strict=True):
         assert_found(model.predict_topk(X, 3, **one), expected)
 

@@ -7,7 +7,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from sklearn_xc import OvALinearXC, StackingXC, topk
 from sklearn_xc.datasets import make_xc_classification
-from sklearn_xc.ensemble.stacking.candidates import among, gather
+from sklearn_xc.ensemble.stacking.pairs import among, gather
 
 N_LABELS = 30
 

@@ -11,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_xc import ImplicitSoftmaxSGD, OvALinearXC, TopKCalibrator, topk
 from sklearn_xc.datasets import make_xc_classification
-from sklearn_xc.exceptions import SmallGroupWarning
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -92,18 +91,6 @@ def test_sparse_answers(container, data):
     np.testing.assert_allclose(logs.data, np.log(chances.data))
 
 
-@pytest.mark.parametrize("top_k", [100, 10])
-def test_dense_answers_are_between_zero_and_one(top_k, data):
-    X, Y = data
-    dense = calibrator(top_k=top_k).fit(X, Y.toarray())
-    chances = dense.predict_proba(X)
-    assert ((chances > 0) & (chances < 1)).all()
-    sparse = calibrator(top_k=top_k).fit(X, Y).predict_proba(X)
-    stored = sparse.toarray() > 0
-    np.testing.assert_allclose(chances[stored], sparse.toarray()[stored])
-    np.testing.assert_array_equal(dense.predict(X), (chances > 0.5).astype(Y.dtype))
-
-
 def test_labels_beyond_share_what_is_missed(data):
     X, Y = data
     model = calibrator(top_k=3).fit(X[:600], Y[:600].toarray())
@@ -139,28 +126,6 @@ def test_texts_and_searches():
     ).fit(words, y)
     assert search.best_score_ > -0.3
     assert topk(search, words, 1)[0].shape == (36, 1)
-
-
-def test_small_groups_are_named(data):
-    with pytest.warns(SmallGroupWarning, match="groups of labels have fewer than 30") as caught:
-        calibrator(cv=0.1, n_groups=20).fit(*data)
-    (one,) = (w for w in caught if w.category is SmallGroupWarning)
-    assert one.filename == __file__
-
-
-@pytest.mark.parametrize(
-    ("parameters", "says"),
-    [
-        ({"method": "platt"}, "'method' parameter of TopKCalibrator must be a str among"),
-        ({"n_groups": 0}, "'n_groups' parameter"),
-        ({"n_candidates": 0}, "'n_candidates' parameter"),
-        ({"cv": "folds"}, "'cv' parameter"),
-        ({"top_k": 0}, "'top_k' parameter"),
-    ],
-)
-def test_bad_parameters(parameters, says, data):
-    with pytest.raises(ValueError, match=says):
-        calibrator(**parameters).fit(*data)
 
 
 @pytest.fixture(scope="module")
@@ -210,21 +175,3 @@ class TestRowsWithoutFeatures:
         np.testing.assert_allclose(np.sort(rows[0])[-10:], np.sort(expected)[-10:])
         some, known = model.predict_proba_topk(mixed[[2]], 3, candidates=[50, 3, 59])
         np.testing.assert_allclose(known[0], shares[some[0]])
-
-    def test_weights_are_repetitions(self, wide):
-        X, Y = wide
-        y = Y.indices[Y.indptr[:-1]]
-        weight = np.where(y == y[0], 3.0, 1.0)
-        model = calibrator().fit(X, y, sample_weight=weight)
-        shares = np.bincount(np.searchsorted(model.classes_, y), weight) / weight.sum()
-        found = model.predict_proba(sp.csr_array((1, X.shape[1])))
-        np.testing.assert_allclose(found[0], shares, rtol=1e-6)
-
-
-def test_five_folds_of_few_rows(data):
-    """By default all rows are held out in turn, up to as many as are learned from."""
-    model = calibrator(cv=None).fit(*data)
-    assert model.fit_report_["n_pairs"].sum() == 900 * 20
-    assert model._folds_of(20_000) == 5
-    assert model._folds_of(20_001) is None
-    assert calibrator(cv=0.2)._folds_of(900) == 0.2

@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from sklearn_xc._labels.out_of_fold import Answers
-from sklearn_xc.ensemble.stacking.candidates import (
-    best_of_pairs,
+from sklearn_xc.ensemble.stacking.learner import best_mixture, best_threshold
+from sklearn_xc.ensemble.stacking.pairs import (
     describe,
     directions,
     feature_names,
     gather,
     is_relevant,
 )
-from sklearn_xc.ensemble.stacking.learner import best_mixture, best_threshold
 
 N, L = 30, 12
 
@@ -75,17 +74,6 @@ def test_describe(case):
     np.testing.assert_allclose(found[is_known], expected[is_known], rtol=1e-6)
     assert np.isnan(found[:, 0]).sum() == np.isnan(expected[:, 0]).sum()
     assert found.shape[1] == len(directions(2)) == len(feature_names(["a", "b"]))
-
-
-def test_order():
-    pairs = gather([some_answers(6, 2)], 6)
-    values = np.round(np.random.default_rng(0).normal(size=len(pairs.rows)), 1)
-    labels, best = best_of_pairs(pairs, values, 8)
-    for i in range(N):
-        of_row = pairs.rows == i
-        order = sorted(zip(-values[of_row], pairs.labels[of_row], strict=True))
-        assert labels[i].tolist() == [label for _, label in order] + [-1, -1]
-        np.testing.assert_array_equal(best[i], [-v for v, _ in order] + [-np.inf] * 2)
 
 
 def test_relevance():

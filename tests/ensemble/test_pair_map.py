@@ -7,8 +7,8 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from sklearn_xc.ensemble.calibration.pair_map import LEAST, PairMap, Spline, leads
-from sklearn_xc.ensemble.scored_pairs import ScoredPairs
+from sklearn_xc.ensemble.calibration import LEAST, PairMap, Spline, leads
+from sklearn_xc.ensemble.held_out import ScoredPairs
 
 
 def drawn(n=3000, k=4, seed=0):
@@ -64,29 +64,6 @@ def test_without_groups_it_is_a_logistic_regression():
     np.testing.assert_allclose(found[:, 0], expected[:, 1], atol=0.01)
 
 
-def test_weights_are_repetitions():
-    pairs, scores, frequency, _ = drawn(n=300)
-    counts = np.random.default_rng(1).integers(1, 4, pairs.n)
-    weighted = pairs._replace(weight=counts[pairs.rows].astype(float))
-    times = counts[pairs.rows]
-    again = ScoredPairs(
-        np.repeat(pairs.rows, times), *(np.repeat(part, times) for part in pairs[1:7]), *pairs[7:]
-    )
-    a, b = (
-        PairMap(np.array([50]), "spline").fit(one, 4).chances(scores, frequency)
-        for one in (weighted, again)
-    )
-    np.testing.assert_allclose(a, b, atol=2e-3)
-
-
-def test_nothing_to_learn_from():
-    pairs, scores, frequency, _ = drawn(n=50)
-    for relevant, low, high in ((np.zeros(200, bool), 0.0, 0.05), (np.ones(200, bool), 0.95, 1.0)):
-        none = pairs._replace(relevant=relevant)
-        found = PairMap(np.array([50]), "spline").fit(none, 4).chances(scores, frequency)
-        assert ((found > low) & (found < high)).all()
-
-
 class TestSpline:
     def bent_data(self, n):
         rng = np.random.default_rng(3)
@@ -129,15 +106,6 @@ class TestSpline:
         assert (expected.x[:4] > 0).all()
         np.testing.assert_allclose(spline.slopes, expected.x, atol=0.01)
         np.testing.assert_allclose(spline.bent(z), bent(spline.slopes), atol=1e-12)
-
-    def test_it_never_falls(self):
-        """Even where the truth does."""
-        rng = np.random.default_rng(0)
-        z = rng.normal(size=4000)
-        relevant = rng.random(4000) < np.where(np.abs(z) < 0.5, 0.9, 0.1)
-        spline = Spline().fit(z, relevant, np.ones(4000))
-        assert (np.diff(spline.bent(np.linspace(-5, 5, 101))) >= 0).all()
-        assert (spline.slopes[:-1] == 0).any()
 
     def test_few_pairs_leave_log_odds_as_they_are(self):
         z = np.array([-1.0, 1.0])

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, fbeta_score
 
-from sklearn_xc.ensemble.scored_pairs import ScoredPairs
-from sklearn_xc.ensemble.thresholds.search import (
+from sklearn_xc.ensemble.held_out import ScoredPairs
+from sklearn_xc.ensemble.thresholds import (
     Cells,
     Ranking,
     as_many_as_true,

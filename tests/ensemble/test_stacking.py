@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -70,12 +69,6 @@ class Counted(OvALinearXC):
 
 
 class TestWhatIsLearnedFrom:
-    def test_members_of_a_fold_are_gone_before_the_next(self, data):
-        Counted.n_before = []
-        model = stack(estimators=[("a", Counted()), ("b", Counted())], cv=3).fit(*data)
-        assert Counted.n_before == [0, 0] * 3 + [0, 1]
-        assert len(model.estimators_) == 2
-
     @pytest.mark.parametrize(
         ("cv", "expected"),
         [
@@ -123,17 +116,6 @@ class TestWhatIsLearnedFrom:
         expected = np.take_along_axis(chances, labels, axis=1) * inverse[labels]
         # Both end as float32; what is expected was also rounded before it was multiplied.
         np.testing.assert_allclose(worth[worth > 0], expected[worth > 0], rtol=1e-6)
-
-    def test_a_fold_without_a_second_class_is_left_out(self):
-        """The only instance of a class is held out in one of two folds."""
-        X, y = np.random.default_rng(0).random((12, 3)), np.array(["a"] * 11 + ["b"])
-        Recorder.n_rows = []
-        model = stack(estimators=[("ova", Recorder())], cv=2).fit(X, y)
-        assert Recorder.n_rows == [6, 12]
-        assert model.classes_.tolist() == ["a", "b"]
-        says = "StackingXC: no training rows of two classes, or with a label, are left"
-        with pytest.raises(ValueError, match=says):
-            stack(estimators=[("ova", OvALinearXC())], cv=2).fit(X[-2:], y[-2:])
 
 
 def _first_columns(X):
@@ -239,13 +221,6 @@ class TestAnswers:
         with np.errstate(divide="ignore"):
             np.testing.assert_allclose(logs, np.log(proba))
 
-    def test_rows_do_not_depend_on_those_beside_them(self, fitted, data, monkeypatch):
-        whole = fitted.predict_topk(data[0], 5)
-        monkeypatch.setattr("sklearn_xc.ensemble.stacking.model._CHUNK_ROWS", 7)
-        parts = fitted.predict_topk(data[0], 5)
-        np.testing.assert_array_equal(whole[0], parts[0])
-        np.testing.assert_allclose(whole[1], parts[1], rtol=1e-6)
-
 
 class TestUnseenLabels:
     def test_they_come_last_and_warn_once(self, data):
@@ -285,14 +260,6 @@ class TestScikitLearn:
         search.fit(*data)
         assert len(search.cv_results_["params"]) == 4
         assert set(search.best_estimator_.named_estimators_) <= {"ova", "softmax"}
-
-    def test_parameters(self):
-        model = stack()
-        assert model.get_params()["ova__C"] is None
-        model.set_params(ova__C=3.0, softmax="drop", n_candidates=7)
-        assert model.estimators[0][1].C == 3.0
-        assert model.estimators[1] == ("softmax", "drop")
-        assert clone(model).get_params()["n_candidates"] == 7
 
     def test_a_learner_of_ones_own(self, data):
         learner = make_pipeline(SimpleImputer(), LogisticRegression())
@@ -343,9 +310,3 @@ class TestBadInput:
         short = [("ova", OvALinearXC(max_memory=10))]
         with pytest.raises(MemoryBudgetError, match=r"^StackingXC: estimator 'ova': OvALinearXC: "):
             stack(estimators=short).fit(X, Y)
-
-    def test_no_candidate_is_relevant(self):
-        """Each class has one instance: held-out ones are never among the answers."""
-        model = stack(cv=0.5).fit(np.eye(20), np.arange(20))
-        assert model.predict_topk(np.eye(20), 1)[0].ravel().tolist() == list(range(20))
-        assert model.threshold_ == 0.5

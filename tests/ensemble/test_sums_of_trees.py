@@ -10,9 +10,11 @@ from sklearn_xc.embedding.kernels.scores import mix_probabilities
 from sklearn_xc.ensemble.kernels import sum_trees
 
 shapes = {
-    "n": st.integers(0, 6), "n_features": st.integers(1, 4), "n_trees": st.integers(0, 5),
+    "n": st.integers(0, 6),
+    "n_features": st.integers(1, 4),
+    "n_trees": st.integers(0, 5),
     "seed": st.integers(0, 2**32 - 1),
-}  # fmt: skip
+}
 
 
 def grown(rng, n_trees, n_features):

@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import f1_score
-from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import KFold
 
 from sklearn_xc import OvALinearXC, ThresholdTuner, topk
 from sklearn_xc.datasets import make_xc_classification
@@ -41,11 +38,6 @@ class Counted(OvALinearXC):
     def fit(self, X, y, sample_weight=None):
         Counted.n_fits += 1
         return super().fit(X, y, sample_weight=sample_weight)
-
-
-def same(a, b):
-    for name in ("thresholds_", "threshold_", "group_edges_"):
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
 
 
 def test_the_single_threshold_is_the_best_on_out_of_fold_scores(data):
@@ -102,18 +94,6 @@ def test_scores_are_those_of_the_estimator(data):
     np.testing.assert_array_equal(dense.decision_function(X), expected)
 
 
-def test_labels_with_few_held_out_rows_stay_near_their_group(data):
-    X, Y = data
-    folds = [(np.arange(400), np.arange(400, 600))]
-    grouped, own = (tuner(per=per, cv=folds).fit(X, Y) for per in ("frequency_group", "label"))
-    moved = np.abs(own.thresholds_ - grouped.thresholds_)
-    n = Y[400:].sum(axis=0)
-    assert (moved[n == 0] == 0).all()
-    span = np.ptp(OvALinearXC().fit(X[:400], Y[:400]).decision_function(X[400:]).data)
-    assert (moved <= n / (30 + n) * span).all()
-    assert moved[n > 10].max() > 0.01
-
-
 def test_a_precision_is_kept(data):
     X, Y = data
     model = tuner(objective="recall", min_precision=0.8, per="all").fit(X[:400], Y[:400])
@@ -137,21 +117,6 @@ class _Constant(OvALinearXC):
         return labels, np.zeros_like(scores)
 
 
-def test_weights(data):
-    X, Y = data
-    counts = np.random.default_rng(0).integers(0, 3, 600)
-    rows = np.repeat(np.arange(600), counts)
-    sides = np.arange(600) % 2
-    cv, cv_of_rows = (
-        [(np.flatnonzero(s == a), np.flatnonzero(s != a)) for a in (0, 1)]
-        for s in (sides, sides[rows])
-    )
-    precise = ThresholdTuner(OvALinearXC(tol=1e-8), per="all", random_state=0)
-    weighted = clone(precise).set_params(cv=cv).fit(X, Y, sample_weight=counts)
-    repeated = clone(precise).set_params(cv=cv_of_rows).fit(X[rows], Y[rows])
-    assert weighted.threshold_ == pytest.approx(repeated.threshold_, abs=1e-5)
-
-
 def test_prefit(data):
     X, Y = data
     inner = OvALinearXC().fit(X[:300], Y[:300])
@@ -165,21 +130,6 @@ def test_prefit(data):
         ThresholdTuner(OvALinearXC(), cv="prefit").fit(X, Y)
     with pytest.raises(ValueError, match="a column for each of the 60 labels"):
         ThresholdTuner(inner, cv="prefit").fit(X, Y[:, :50])
-
-
-def test_texts_in_a_pipeline_and_a_search():
-    words = ["apple pear", "pear", "dog cat", "cat", "apple", "dog"] * 6
-    Y = sp.csr_array(np.tile([[1, 0], [1, 0], [0, 1], [0, 1], [1, 0], [0, 1]], (6, 1)))
-    inner = make_pipeline(TfidfVectorizer(dtype=np.float32), OvALinearXC())
-    model = ThresholdTuner(inner, cv=2, random_state=0).fit(words, Y)
-    assert (model.predict(words) != Y).nnz == 0
-    search = GridSearchCV(model, {"estimator__ovalinearxc__C": [0.1, 1.0]}, cv=2).fit(words, Y)
-    assert search.best_score_ == 1.0
-    assert topk(search, words, 1)[0].shape == (36, 1)
-    outer = make_pipeline(
-        TfidfVectorizer(dtype=np.float32), ThresholdTuner(OvALinearXC(), cv=2, random_state=0)
-    ).fit(words, Y)
-    assert (outer.predict(words) != Y).nnz == 0
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

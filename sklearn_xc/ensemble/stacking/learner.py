@@ -59,7 +59,7 @@ def default_learners(n_pairs: int, directions: list[int], seed: int) -> list[Any
     intercept_=Array("float64", 1),
 )
 class ScaledLogistic(ClassifierMixin, BaseEstimator):
-    """A logistic model of features of any scale, of which some are missing.
+    """A logistic model of features of any scale, some of them missing.
 
     A missing value is the mean. Sums are taken feature by feature, so that no bit of an answer
     depends on the rows beside it, as it does in a matrix product.
@@ -227,7 +227,7 @@ def best_threshold(chances: np.ndarray, relevant: np.ndarray, n_relevant: float)
 
 @declares()
 class Votes:
-    """Learner for pairs of which none is relevant, or all are: ranks by the sum of 1 / rank."""
+    """Learner for pairs that are all relevant, or none: ranks by the sum of 1 / rank."""
 
     def predict_proba(self, features: np.ndarray) -> np.ndarray:
         """Return rising numbers between 0 and 1, (n_pairs, 2)."""
