@@ -11,8 +11,7 @@
             |-- calibration.py         probabilities fitted to held-out instances
             |-- training.py            epochs, the search for a rate and a number of epochs
             |-- problem.py             what is trained: rows, pairs, penalties
-            |-- class_sampling.py      classes drawn by probability
-            '-- sgd.py                 one epoch
+            '-- sgd.py                 one epoch, and the classes that it samples
 """
 
 from sklearn_xc.softmax.implicit import ImplicitSoftmaxSGD

@@ -38,7 +38,7 @@ from sklearn_xc.softmax.pairs import (
 from sklearn_xc.softmax.problem import SoftmaxProblem
 from sklearn_xc.softmax.sgd import SgdSettings, SoftmaxState, require_finite
 from sklearn_xc.softmax.start import start_at_means
-from sklearn_xc.softmax.training import HeldOut, Trial, find_rate, train_epoch
+from sklearn_xc.softmax.training import HeldOut, Trial, find_rate, n_calibrated, train_epoch
 
 #: Hard negatives of a step with ``n_hard_negatives="auto"``.
 _HARD = 5
@@ -79,7 +79,7 @@ class SoftmaxClassifier(SoftmaxModel):
         In units of 1 / n. "auto" climbs over powers of ten: it starts at the one nearest to the
         inverse of the mean squared norm of the instances, times the batch size, and moves on while
         a neighbour is better, up to a factor of 10,000; without hard negatives, it ends with a
-        trial half a power away. Each trial is judged by held-out instances (see `early_stopping`).
+        trial half a power away. Each trial is scored on held-out instances (see `early_stopping`).
         Together, the trials cost about 20 to 60 epochs.
     decay : float or "1/t", default=0.9
         Factor on the learning rate after each epoch, or "1/t" for learning_rate / (1 + epochs).
@@ -550,6 +550,8 @@ class SoftmaxClassifier(SoftmaxModel):
         needed = copies * n_classes * n_features * itemsize
         needed += 0 if is_shared else len(instances.data) * (4 + itemsize)
         needed += scores_bytes(n, n_classes, itemsize, self.n_jobs)
+        if copies > 1:  # scores of the last epoch, of the best one, and a copy
+            needed += 3 * min(n, n_calibrated(n_classes)) * n_classes * itemsize
         needed += _PER_ROW * n + _PER_PAIR * n_pairs + _PER_CLASS * n_classes
         weights = f"the weights, {n_classes} classes x {n_features} features x {itemsize} bytes"
         require_bytes(

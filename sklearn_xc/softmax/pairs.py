@@ -13,9 +13,9 @@ from sklearn_xc._weights.class_weights import ClassWeights
 
 #: A larger sum of weights may leave the range of float64.
 _HEAVIEST = 1e304
-#: Held-out instances whose ranks decide: at least so many, but at most a third of all.
+#: Least number of held-out instances if ranks decide, but at most a third of all.
 _LEAST_RANKED = 256
-#: Ranks decide with at most so many classes. On sets with 151 to 943 labels, P@1 is then higher by
+#: Most classes with which ranks decide. On sets with 151 to 943 labels, P@1 is then higher by
 #: up to 6.5 points; with 3,220 to 5,695 labels, where few instances tell one class from the next,
 #: it is between 3.2 lower and 0.5 higher.
 _MOST_RANKED = 2048
@@ -106,7 +106,7 @@ def are_ranked(pairs: Pairs, n_classes: int) -> bool:
 
 
 def hold_out(estimator: Any, pairs: Pairs, seed: int, by_rank: bool) -> tuple[Pairs, Pairs]:
-    """Return the pairs of trials, and those of other instances to judge them by.
+    """Return the pairs of trials, and those of other instances to validate them on.
 
     Both are all pairs if no held-out pair has a class that trials can learn.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._weights.class_weights import ClassWeights
-from sklearn_xc.softmax.kernels.class_sums import add_class_sums
+from sklearn_xc.softmax.kernels.epoch import add_class_sums
 from sklearn_xc.softmax.pairs import log_losses_of_intercept
 from sklearn_xc.softmax.problem import SoftmaxProblem, typical_weight
 from sklearn_xc.softmax.sgd import SoftmaxState

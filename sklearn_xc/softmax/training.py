@@ -34,15 +34,15 @@ from sklearn_xc.softmax.sgd import (
 #: With more classes, a search for hard negatives costs many times more than the rest of an epoch:
 #: there is only one, at the start, which does nearly as well.
 MOST_SEARCHED = 2048
-#: The search tries at most so many powers of ten on either side of the first.
+#: Powers of ten that the search tries on either side of the first, at most.
 REACH = 4
 #: It moves on where a power lowers the loss by more than this part of it (or of 1, if that is
 #: more): perfect classifiers gain a little from any rate.
 _GAIN = 0.01
 #: Epochs without a better loss that end a trial.
 _PATIENCE = 3
-#: Held-out instances that are scored after each epoch: about so many scores, and the least number;
-#: and those that probabilities are calibrated on.
+#: Scores of held-out instances after each epoch, about, and the least number of instances; and the
+#: same of those that probabilities are calibrated on.
 _VALIDATION_SCORES, _LEAST_VALIDATED = 2**24, 512
 _CALIBRATION_SCORES, _LEAST_CALIBRATED = 2**19, 128
 #: Share of the log-loss in the criterion by rank: it decides where ranks are all perfect or equal.
@@ -74,6 +74,11 @@ def _is_search_due(epoch: int, state: SoftmaxState) -> bool:
     if epoch == 0 or len(state.V) > MOST_SEARCHED:
         return not state.hard.shape[1] and bool(state.V.any())
     return epoch & (epoch - 1) == 0
+
+
+def n_calibrated(n_classes: int) -> int:
+    """Return on how many held-out instances probabilities are calibrated, at most."""
+    return max(_LEAST_CALIBRATED, _CALIBRATION_SCORES // n_classes)
 
 
 class HeldOut:
@@ -115,9 +120,10 @@ class HeldOut:
         learnable = pairs.take(np.flatnonzero(np.isin(pairs.classes, self._seen)))
         n_validated = max(_LEAST_VALIDATED, _VALIDATION_SCORES // n_classes)
         self._validated = _by_row(first_instances(learnable, n_validated))
-        n_calibrated = max(_LEAST_CALIBRATED, _CALIBRATION_SCORES // n_classes)
         with_features = pairs.take(np.flatnonzero(~is_blank(X)[pairs.rows]))
-        self._calibrated = first_instances(with_features, n_calibrated if kept is not pairs else 0)
+        self._calibrated = first_instances(
+            with_features, n_calibrated(n_classes) if kept is not pairs else 0
+        )
         self._rows = np.union1d(self._validated.rows, self._calibrated.rows)
         self._is_calibrated = np.isin(self._rows, self._calibrated.rows)
         self._X = X.take(self._rows)

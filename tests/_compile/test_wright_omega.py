@@ -5,7 +5,7 @@ import pytest
 import scipy.special
 from vector_loops import each
 
-from sklearn_xc.softmax.kernels.wright_omega import rough_wright_omega, wright_omega
+from sklearn_xc.softmax.kernels.implicit_step import rough_wright_omega, wright_omega
 
 omega_each, rough_omega_each = each(wright_omega), each(rough_wright_omega)
 

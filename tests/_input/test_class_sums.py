@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc.softmax.kernels.class_sums import add_class_sums
+from sklearn_xc.softmax.kernels.epoch import add_class_sums
 
 K, N, D = 7, 40, 11
 

@@ -12,9 +12,8 @@ from sklearn_xc._compile.arithmetic.sampling import (
     ClassSampler,
     class_shares,
     draw_negatives,
-    mix_key,
 )
-from sklearn_xc.softmax.class_sampling import choose_sampler, expected_touches
+from sklearn_xc.softmax.sgd import choose_sampler, expected_touches
 
 COUNTS = np.array([50, 0, 7, 1, 0, 30, 12, 3])
 K = len(COUNTS)
@@ -23,9 +22,6 @@ K = len(COUNTS)
 def touches(counts, classes, visits, hard, sampler, m):
     problem = SimpleNamespace(counts=counts, classes=classes, visits=visits, n_classes=len(counts))
     return expected_touches(problem, hard, sampler, m)
-
-
-both = pytest.mark.parametrize("sampling", ["uniform", "frequency"])
 
 
 class TestChooseSampler:
@@ -41,76 +37,6 @@ class TestChooseSampler:
         assert m == 3
         expected = 0.2 / K + 0.8 * COUNTS / COUNTS.sum()
         np.testing.assert_allclose(class_shares(sampler), expected, rtol=1e-12)
-
-    @both
-    @pytest.mark.parametrize(
-        ("n_negatives", "n_hard", "m"),
-        [
-            (1, 0, 1), (6, 0, 6), (7, 0, 7), (8, 0, 7), (50, 0, 7), (5, 1, 5), (6, 1, 7), (1, 5, 1),
-            (1, 6, 7), (2, 5, 7), (1, 7, 7), (3, 7, 7),
-        ],
-    )  # fmt: skip
-    def test_all_are_drawn_where_they_could_be_all(self, sampling, n_negatives, n_hard, m):
-        sampler, found = choose_sampler(COUNTS, sampling, n_negatives, n_hard, (1, 1))
-        assert found == m
-        if m == K - 1:
-            np.testing.assert_allclose(class_shares(sampler), 1 / K, rtol=1e-13)
-
-    @both
-    @pytest.mark.parametrize(
-        ("n_negatives", "m"), [(1, 1), (K - 2, K - 2), (K - 1, K - 1), (K, K), (50, K)]
-    )
-    def test_with_the_target_all_are_one_more(self, sampling, n_negatives, m):
-        sampler, found = choose_sampler(COUNTS, sampling, n_negatives, 0, (1, 1), with_target=True)
-        assert found == m
-        is_even = sampling == "uniform" or m == K
-        expected = 1 / K if is_even else 0.2 / K + 0.8 * COUNTS / COUNTS.sum()
-        np.testing.assert_allclose(class_shares(sampler), expected, rtol=1e-12)
-
-    @both
-    def test_two_classes(self, sampling):
-        for counts in ([5, 1], [1, 0]):
-            sampler, m = choose_sampler(np.array(counts), sampling, 1, 0, (0, 0))
-            assert m == 1
-            np.testing.assert_allclose(class_shares(sampler), 0.5)
-
-    @both
-    def test_the_order_is_that_of_the_seed_and_the_epoch(self, sampling):
-        counts, orders = np.arange(40), []
-        for seed in range(4):
-            for epoch in range(4):
-                sampler, _ = choose_sampler(counts, sampling, 1, 0, (seed, epoch))
-                again, _ = choose_sampler(counts, sampling, 1, 0, (seed, epoch))
-                for one, other in zip(sampler, again, strict=True):
-                    np.testing.assert_array_equal(one, other)
-                assert sorted(sampler.classes) == list(range(40))
-                orders.append(tuple(sampler.classes.tolist()))
-        assert len(set(orders)) == 16
-
-    def test_classes_are_not_in_their_own_order(self):
-        """A class is at each place in some epoch."""
-        places = np.array(
-            [choose_sampler(COUNTS, "uniform", 1, 0, (0, e))[0].place for e in range(200)]
-        )
-        for place in places.T:
-            assert set(place) == set(range(K))
-
-    def test_classes_never_met_are_drawn(self):
-        sampler, m = choose_sampler(COUNTS, "frequency", 2, 0, (0, 3))
-        drawn, alpha = np.full((5000, m), -1, np.int64), np.zeros((5000, m))
-        with np.errstate(over="ignore"):
-            for step in range(5000):
-                draw_negatives(sampler, mix_key(0, 3), step, 0, m, drawn[step], alpha[step], 0)
-        shares = class_shares(sampler)
-        for k in np.flatnonzero(COUNTS == 0):
-            assert shares[k] == pytest.approx(0.2 / K)
-            expected = 5000 * m * shares[k] / (1 - shares[0])
-            assert abs((drawn == k).sum() - expected) <= 4 * np.sqrt(expected)
-
-    def test_counts_are_not_changed(self):
-        counts = COUNTS.copy()
-        counts.flags.writeable = False
-        choose_sampler(counts, "frequency", 2, 0, (0, 0))
 
 
 def chances_of(sampler, m, target, hard):
@@ -169,22 +95,6 @@ class TestExpectedTouches:
         assert found.dtype == np.float64
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
-    @both
-    @pytest.mark.parametrize("n_negatives", [1, 2, 4, 7])
-    @pytest.mark.parametrize("n_hard", [0, 2])
-    def test_with_the_sampler_of_an_epoch(self, sampling, n_negatives, n_hard):
-        classes, visits, hard = make_pairs(n_hard, K, seed=3)
-        counts = count(classes, visits, K)
-        sampler, m = choose_sampler(counts, sampling, n_negatives, n_hard, (0, 0))
-        expected = sum(
-            v * chances_of(sampler, m, y, h) for y, v, h in zip(classes, visits, hard, strict=True)
-        )
-        found = touches(counts, classes, visits, hard, sampler, m)
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
-        assert (found > 0).all()
-        if m == K - 1:
-            np.testing.assert_allclose(found, visits.sum(), rtol=1e-9)
-
     def test_the_cap_bites(self):
         """Where a class is certain for some targets and not for others."""
         sampler = ClassSampler.of(np.array([0.4, 0.45, 0.1, 0.05]), np.arange(4))
@@ -196,20 +106,3 @@ class TestExpectedTouches:
         expected = 10 + 20 + 30 * 0.8 / 0.9 + 40 * 0.8 / 0.95
         assert found[0] == pytest.approx(expected, rel=1e-12)
         assert found[1] == pytest.approx(20 + 10 + 30 + 40 * 0.9 / 0.95, rel=1e-12)
-
-    def test_no_more_than_all_visits(self):
-        """Over many shares, in which few or many classes are certain."""
-        for seed in range(50):
-            rng = np.random.default_rng(seed)
-            classes, visits, hard = make_pairs(int(rng.integers(0, 4)), K, seed)
-            counts = count(classes, visits, K)
-            sampler = ClassSampler.of(rng.lognormal(sigma=3.0, size=K), rng.permutation(K))
-            m = int(rng.integers(1, K))
-            found = touches(counts, classes, visits, hard, sampler, m)
-            assert (found >= counts).all()
-            assert (found <= visits.sum() * (1 + 1e-12)).all()
-            # A step moves the target, the hard negatives and m classes at most.
-            assert found.sum() <= visits.sum() * (1 + hard.shape[1] + m) * (1 + 1e-12)
-            if not hard.shape[1]:
-                each = [chances_of(sampler, m, y, []).sum() for y in classes]
-                assert found.sum() == pytest.approx(visits @ each, rel=1e-9)

@@ -13,7 +13,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 ESTIMATORS = [SoftmaxUMax, ImplicitSoftmaxSGD]
-NAMES = ("zebra", "ape", "cat", "emu")
 
 
 def fit(X, y, estimator=ImplicitSoftmaxSGD, sample_weight=None, **parameters):
@@ -26,11 +25,6 @@ def assert_same_model(a, b):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), name)
     for name in ("loss", "log_loss"):
         np.testing.assert_array_equal(a.fit_report_[name], b.fit_report_[name], name)
-
-
-def trained(answer):
-    """Return an answer on `xy` without label 4, which has no training instance."""
-    return np.delete(answer.toarray() if sp.issparse(answer) else answer, 4, axis=1)
 
 
 def scores_of(model, X):
@@ -112,27 +106,6 @@ class TestProbabilities:
         np.testing.assert_allclose(model.predict_log_proba(X), expected, atol=1e-13)
         np.testing.assert_allclose(np.log(proba[:, seen]), expected[:, seen], atol=1e-13)
 
-    def test_float32_is_close_to_float64(self, places, xy):
-        X = xy[0].astype(np.float32)  # the order of the pairs follows from the values of X
-        narrow, wide = fit(X, places), fit(X.astype(np.float64), places)
-        assert narrow.predict_proba(X).dtype == np.float32
-        np.testing.assert_allclose(narrow.predict_proba(X), wide.predict_proba(X), atol=1e-4)
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_probabilities_of_new_rows_are_better_than_frequencies(estimator, make_xy):
-    """With defaults, of rows with several labels: the exact softmax of the scores."""
-    X, Y = make_xy(n=600)
-    model = estimator(random_state=0).fit(X[:300], Y[:300])
-    proba, (rows, labels) = model.predict_proba(X[300:]).toarray(), Y[300:].nonzero()
-    shares = model.label_counts_ / model.label_counts_.sum()
-    seen = shares[labels] > 0
-    found = -np.log(proba[rows[seen], labels[seen]]).mean()
-    assert found < -0.95 * np.log(shares[labels[seen]]).mean()
-    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-9)
-    claimed, is_right = proba.max(axis=1), Y[300:].toarray()[np.arange(300), proba.argmax(axis=1)]
-    assert claimed.mean() < is_right.mean() + 0.05  # not too sure of the best label
-
 
 class TestPredictionOfIndicators:
     @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
@@ -152,11 +125,6 @@ class TestPredictionOfIndicators:
 
 
 class TestClasses:
-    @pytest.mark.parametrize("estimator", ESTIMATORS)
-    def test_each_class_is_a_label(self, estimator, places, xy):
-        X, _ = xy
-        assert_same_model(fit(X, places, estimator), fit(X, np.eye(4)[places], estimator))
-
     @pytest.mark.parametrize("names", [("no", "yes"), (-1, 3), (False, True)], ids=str)
     def test_two_classes(self, names, places, xy):
         X, _ = xy
@@ -219,22 +187,3 @@ class TestUnpleasantRows:
         assert model.coef_[4].any()  # it is a negative of every row
         proba = model.predict_proba(X).toarray()
         assert proba[:, 4].mean() < 1 / 15 < proba[:, 7].mean()
-
-    @pytest.mark.parametrize(
-        ("estimator", "alpha"), [(SoftmaxUMax, 0.0), (ImplicitSoftmaxSGD, 0.5)]
-    )
-    def test_nothing_but_zeros(self, estimator, alpha, xy):
-        _, Y = xy
-        X = sp.csr_array((120, 6))
-        model = fit(
-            X, Y, estimator, alpha=alpha, sampling="uniform", fit_intercept=False,
-            n_hard_negatives=0,
-        )  # fmt: skip
-        assert not model.coef_.any()
-        np.testing.assert_allclose(model.fit_report_["log_loss"], np.log(15))
-        Y = Y[:, [j for j in range(15) if j != 4]]  # 4 has no instance
-        model = fit(X, Y, estimator, alpha=alpha, n_negatives=13, n_hard_negatives=0)  # all others
-        assert not model.coef_.any()
-        losses = -np.log(Y.sum(axis=0) / Y.nnz)
-        np.testing.assert_allclose(model.intercept_, -losses, rtol=1e-14)
-        np.testing.assert_allclose(model.fit_report_["log_loss"], losses[Y.indices].mean())

@@ -50,40 +50,6 @@ def test_threads(step, make_xy):
     assert a.data.tobytes() == b.data.tobytes()
 
 
-@pytest.mark.parametrize(("batch_size", "n_negatives"), [(32, 40), (7, 33), (500, 64), (32, 1000)])
-def test_threads_of_mini_batches(batch_size, n_negatives, make_xy):
-    """Full and partial blocks of classes, and a batch of everything."""
-    X, Y = make_xy(n=150, n_labels=70)
-    own = {"batch_size": batch_size, "n_negatives": n_negatives}
-    alone, *others = (fit("batches", X, Y, n_jobs=n_jobs, **own) for n_jobs in (1, 2, 4, 8))
-    for other in others:
-        assert_same_bytes(other, alone)
-
-
-def test_weighted_rows(step, xy):
-    """A weight of 2 is a repeated row, a weight of 0 a missing one, in any order."""
-    X, Y = xy
-    counts = np.random.default_rng(0).integers(0, 4, 120)
-    rows = np.random.default_rng(1).permutation(np.repeat(np.arange(120), counts))
-    weighted, repeated = fit(step, X, Y, counts), fit(step, X[rows].toarray(), Y[rows])
-    assert weighted.coef_.any()
-    assert_same_bytes(weighted, repeated)
-    np.testing.assert_array_equal(weighted.predict(X).toarray(), repeated.predict(X).toarray())
-
-
-def test_equal_weights_scale_the_ridge(xy):
-    a = fit("implicit, ridge", *xy, np.full(120, 4.0), alpha=4.0)
-    assert_same_bytes(a, fit("implicit, ridge", *xy, alpha=1.0))
-
-
-def test_columns_that_never_occur(step, xy):
-    X, Y = xy
-    wide = sp.csr_array((X.data, X.indices, X.indptr), shape=(120, 5000))
-    a, b = fit(step, X, Y), fit(step, wide, Y)
-    assert a.intercept_.tobytes() == b.intercept_.tobytes()
-    assert a.coef_.tobytes() == b.coef_[:, :40].tobytes()
-
-
 @settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -96,36 +96,6 @@ def test_squared_norms(empty, dtype):
     assert (problem.squared_norms[list(empty)] == 0).all()
 
 
-def test_take():
-    problem, chosen = make_problem(), np.array([3, 1, 3])
-    part = problem.take(chosen)
-    for name in ("rows", "classes", "weight"):
-        np.testing.assert_array_equal(getattr(part, name), getattr(problem, name)[chosen])
-    assert part.instances is problem.instances
-    assert part.n_pairs == 3
-    expected = [part.visits[part.classes == k].sum() for k in range(K)]
-    np.testing.assert_array_equal(part.counts, expected)
-    assert part.n_visits == sum(expected)
-
-
-def optimum(problem):
-    """Return W and the log-normalisers less own scores, u, of each pair, at the minimum."""
-    X = dense_of(problem)[problem.rows]
-    targets = np.eye(K)[problem.classes]
-
-    def value(w):
-        scores = X @ w.reshape(K, D).T
-        losses = scipy.special.logsumexp(scores, axis=1) - (scores * targets).sum(axis=1)
-        gradient = ((scipy.special.softmax(scores, axis=1) - targets).T * problem.weight) @ X
-        loss = problem.weight @ losses + problem.alpha / 2 * w @ w
-        return loss, gradient.ravel() + problem.alpha * w
-
-    found = scipy.optimize.minimize(value, np.zeros(K * D), jac=True, options={"gtol": 1e-9})
-    W = found.x.reshape(K, D)
-    scores = X @ W.T
-    return W, scipy.special.logsumexp(scores, axis=1) - (scores * targets).sum(axis=1)
-
-
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 30, 100])
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_the_order_holds_each_visit_once(monkeypatch, batch_size, is_weighted):
@@ -220,103 +190,7 @@ def test_an_epoch_of_all_classes_is_the_gradient(method, weight, n_hard):
     np.testing.assert_allclose(by_u, expected_u, rtol=1e-4, atol=1e-4)
 
 
-@each_weight
-def test_a_batch_of_everything_is_the_gradient(weight):
-    problem = make_problem(weight=weight)
-    by_W, expected_W, _, _ = moves_of(problem, settings_of("implicit", K, 1000, 0))
-    np.testing.assert_allclose(by_W, expected_W, rtol=1e-4, atol=1e-4)
-
-
-class TestVisits:
-    @each_weight
-    def test_unit(self, weight):
-        problem = make_problem(weight=weight)
-        unit = max(np.median(weight), weight.mean() / 2)
-        assert problem.visits.dtype == np.int64
-        np.testing.assert_array_equal(problem.visits, np.maximum(1, np.ceil(weight / unit - 1e-8)))
-        assert (problem.weight / problem.visits <= unit * (1 + 1e-8)).all()
-        for factor in (1e-300, 1e300, 3.0):
-            again = make_problem(weight=weight * factor)
-            np.testing.assert_array_equal(again.visits, problem.visits)
-
-    def test_equal_weights_are_visited_once(self):
-        for value in (0.1, 1.0, 3.3333333333333335, 1e-200):
-            assert (make_problem(weight=np.full(30, value)).visits == 1).all()
-        nearly = np.full(30, 0.1) + np.random.default_rng(0).choice([0, 1e-17, -1e-17], 30)
-        assert (make_problem(weight=nearly).visits == 1).all()
-
-    def test_whole_weights_are_repeated_pairs(self):
-        weight = np.ones(30)
-        weight[:4] = [2.0, 3.0, 5.0, 1.5]
-        assert make_problem(weight=weight).visits[:5].tolist() == [2, 3, 5, 2, 1]
-
-
-def hard_problem(n_hard, seed=0):
-    """Return a problem and a state with hard negatives."""
-    problem, rng = make_problem(alpha=0.7), np.random.default_rng(seed)
-    state = make_state(problem)
-    others = [np.delete(np.arange(K), y) for y in problem.classes]
-    state.hard = np.array([rng.permutation(each)[:n_hard] for each in others], np.int32)
-    return problem, state
-
-
 class TestHardNegatives:
-    @pytest.mark.parametrize("n_hard", [0, 1, 2, 3, K - 1])
-    @pytest.mark.parametrize("n_negatives", [1, 2, 50])
-    def test_beta_is_the_inverse_of_how_often_a_class_is_touched(
-        self, monkeypatch, n_hard, n_negatives
-    ):
-        """Over all visits and the draws from all others, so that the ridge is unbiased as well."""
-        seen = []
-
-        def kernels(*rule):
-            def run(*arguments):
-                seen.append(arguments)
-                return 0.0
-
-            return run
-
-        monkeypatch.setattr(softmax_sgd, "softmax_kernels", kernels)
-        problem, state = hard_problem(n_hard)
-        run_epoch(problem, state, settings_of("umax", n_negatives, 1, 0, n_hard), 0, 1.0, 0.0)
-        ((*_, beta, draws, hard, _),) = seen
-        m = draws.n_negatives
-        np.testing.assert_array_equal(hard, state.hard)
-        touched = np.zeros(K)
-        for y, each, visits in zip(problem.classes, state.hard, problem.visits, strict=True):
-            rest = np.setdiff1d(np.arange(K), [y, *each])
-            touched[y] += visits
-            touched[each] += visits
-            touched[rest] += visits * m / (K - 1)
-        np.testing.assert_allclose(beta, problem.visits.sum() / touched, rtol=1e-12)
-
-    @pytest.mark.parametrize(
-        ("method", "n_hard", "sampling"),
-        [
-            ("umax", 0, "frequency"),
-            ("umax", 2, "uniform"),
-            ("implicit", 0, "uniform"),
-            ("implicit", 2, "frequency"),
-        ],
-    )
-    def test_the_mean_epoch_is_the_gradient(self, method, n_hard, sampling):
-        """Over many seeds, ridge and weights included; for hard negatives of any quality."""
-        problem, start = hard_problem(n_hard)
-        by_W, by_u = gradient(problem, start)
-        rate, moves = 1e-8, []
-        unit = rate * problem.visits.sum() / problem.weight.sum()
-        for seed in range(1000):
-            state = make_state(problem)
-            state.hard = start.hard
-            settings = settings_of(method, 1, 1, seed, n_hard, lift=False, sampling=sampling)
-            run_epoch(problem, state, settings, 0, rate, 0.0)
-            state.fold()
-            moves.append(np.r_[(state.V - start.V).ravel(), state.u - start.u] / unit)
-        error = np.std(moves, axis=0) / np.sqrt(len(moves))
-        away = np.mean(moves, axis=0) + np.r_[by_W.ravel(), by_u]
-        assert (np.abs(away) <= 5 * error + 1e-5 * np.abs(by_W).max()).all()
-        assert np.quantile(error, 0.9) < 0.07 * np.abs(by_W).max()
-
     @pytest.mark.parametrize("n_hard", [1, 3, K - 1, 50])
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     def test_search(self, dtype, n_hard):
@@ -354,22 +228,3 @@ def test_the_objective_estimates_the_log_loss(batch_size, method):
     error = np.std(losses) / np.sqrt(len(losses))
     assert abs(np.mean(losses) - expected) <= 4 * error
     assert error < 0.014 * expected
-
-
-@each_size
-@pytest.mark.parametrize("method", ["umax", "implicit"])
-def test_epochs_of_falling_rates_reach_the_optimum(batch_size, method):
-    problem = make_problem(alpha=3.0)
-    W, u = optimum(problem)
-    state = SoftmaxState.at(np.zeros((K, D)), np.full(30, np.log(K)))
-    settings = settings_of(method, 2, batch_size, 0)
-    mean_W, mean_u = np.zeros((K, D)), np.zeros(30)
-    slowness = 5 * batch_size  # rates are those of a step
-    n_epochs = 1500 if batch_size == 1 else 3000
-    for epoch in range(n_epochs):
-        run_epoch(problem, state, settings, epoch, 1.0 / (1 + epoch / slowness), 0.0)
-        if epoch >= n_epochs / 3:
-            mean_W += state.V * state.scale[:, None] / (n_epochs * 2 / 3)
-            mean_u += state.u / (n_epochs * 2 / 3)
-    np.testing.assert_allclose(mean_W, W, atol=0.05 * np.abs(W).max())
-    np.testing.assert_allclose(mean_u, u, atol=0.05 * u.max())

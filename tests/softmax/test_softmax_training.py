@@ -1,7 +1,5 @@
 """Epochs, searches for hard negatives and for a learning rate, early stopping and the report."""
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,9 +12,9 @@ from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.softmax import classifier, implicit, pairs, training
 from sklearn_xc.softmax.calibration import Calibration
 from sklearn_xc.softmax.kernels.rules import RULES
-from sklearn_xc.softmax.pairs import Pairs, first_instances, hold_out, merge_equal
+from sklearn_xc.softmax.pairs import Pairs, hold_out, merge_equal
 from sklearn_xc.softmax.sgd import SgdSettings, SoftmaxState
-from sklearn_xc.softmax.training import REACH, HeldOut, Trial, find_rate, train_epoch
+from sklearn_xc.softmax.training import REACH, HeldOut, Trial, find_rate
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*(is too high|was still falling|the last rate):sklearn.exceptions.ConvergenceWarning"
@@ -49,16 +47,6 @@ class TestHardNegatives:
         other.hard = np.zeros((4, 1), np.int32)
         assert not any(training._is_search_due(epoch, other) for epoch in range(9))
 
-    def test_an_epoch_searches(self, make_xy):
-        problem = problem_of(make_xy)
-        state, settings = zero_state(problem), SgdSettings(RULES["implicit"], 1, 1, 0, n_hard=4)
-        sizes = []
-        for epoch in range(4):
-            train_epoch(problem, state, settings, Schedule(1.0, 0.9), epoch, 1)
-            sizes.append(state.hard.shape[1])
-        assert sizes == [0, 4, 4, 4]
-        assert (state.hard != problem.classes[:, None]).all()
-
     @pytest.mark.parametrize(
         ("estimator", "parameters", "most", "n_hard"),
         [
@@ -74,16 +62,6 @@ class TestHardNegatives:
         problem = problem_of(make_xy)  # of 11 classes
         assert estimator(**parameters)._settings(problem, 0).n_hard == n_hard
 
-    def test_all_others(self, xy):
-        """Nothing is left to sample, however many are asked for."""
-        a, b = (
-            ImplicitSoftmaxSGD(
-                0.1, learning_rate=1.0, n_hard_negatives=h, max_iter=5, random_state=0
-            ).fit(*xy)
-            for h in (14, 1000)
-        )
-        assert a.coef_.tobytes() == b.coef_.tobytes()
-
 
 class TestTrials:
     @pytest.mark.parametrize(
@@ -97,17 +75,6 @@ class TestTrials:
     def test_a_lucky_epoch_does_not_count(self, losses, loss, n_epochs):
         trial = Trial(1.0, tuple(losses))
         assert (trial.loss, trial.n_epochs) == (loss, n_epochs)
-
-    @pytest.mark.parametrize(
-        ("losses", "has_stalled"),
-        [
-            ([5.0, 3.0, 4.0, 3.0, 2.95], True),  # 2.95 is better by less than tol
-            ([5.0, 3.0, 4.0, 2.8, 2.95], False),
-            ([5.0, 6.0, 7.0, 8.0], True),
-        ],
-    )
-    def test_patience(self, losses, has_stalled):
-        assert training._has_stalled(losses, 0.1) == has_stalled
 
     @pytest.mark.parametrize(
         ("target", "decay", "max_iter", "is_out"),
@@ -205,32 +172,6 @@ class TestAuto:
         assert losses[1] <= min(losses) + 0.02
         assert model.fit_report_["log_loss"][-1] == losses[1]  # it is the same fit
 
-    @pytest.mark.parametrize("power", [-40, 9])
-    @each_estimator
-    def test_the_unit_of_x_makes_no_difference(self, estimator, power, make_xy, by_log_loss):
-        """Except for the order of the instances, which follows from their content."""
-        X, Y = make_xy(n=200)
-        plain = estimator(random_state=0, fit_intercept=False).fit(X, Y)
-        scaled = estimator(random_state=0, fit_intercept=False).fit(X * 10.0**power, Y)
-        assert 0.09 < scaled.learning_rate_ * 100.0**power / plain.learning_rate_ < 11
-        losses = [model.fit_report_["log_loss"][-1] for model in (plain, scaled)]
-        assert losses[0] == pytest.approx(losses[1], rel=0.2)
-
-    @each_estimator
-    def test_labels_that_do_not_depend_on_x(self, estimator):
-        rng = np.random.default_rng(0)
-        X, y = rng.normal(size=(800, 10)), rng.integers(0, 20, 800)
-        proba = estimator(random_state=0).fit(X[:400], y[:400]).predict_log_proba(X[400:])
-        assert -proba[np.arange(400), y[400:]].mean() < 1.02 * np.log(20)
-
-    def test_without_early_stopping_all_epochs_are_run(self, make_xy):
-        X, Y = make_xy(n=200)
-        model = ImplicitSoftmaxSGD(random_state=0, early_stopping=False, max_iter=7).fit(X, Y)
-        rate = model.learning_rate_
-        whole = ImplicitSoftmaxSGD(random_state=0, learning_rate=rate, max_iter=7).fit(X, Y)
-        assert model.n_iter_ == 7
-        assert model.coef_.tobytes() == whole.coef_.tobytes()
-
     def test_a_failed_training_is_repeated_at_a_tenth_of_the_rate(self, make_xy, monkeypatch):
         """A loss above that of the trial on what is trained on now, or a divergence."""
         X, Y = make_xy(n=200)
@@ -299,17 +240,6 @@ class TestHoldOut:
         kept, held = hold_out(ImplicitSoftmaxSGD(), all_pairs, 0, False)
         assert kept.rows.tolist() == held.rows.tolist() == list(range(n))
 
-    @pytest.mark.parametrize(("n", "n_held"), [(30, 10), (300, 100), (1000, 256), (9000, 900)])
-    def test_ranks_take_more_instances(self, n, n_held):
-        all_pairs = Pairs(np.arange(n, dtype=np.int32), np.zeros(n, np.int32), np.ones(n))
-        _, held = hold_out(ImplicitSoftmaxSGD(), all_pairs, 0, True)
-        assert len(held.rows) == n_held
-
-    def test_first_instances(self):
-        rows = np.repeat(np.array([5, 2, 9], np.int32), 2)
-        found = first_instances(Pairs(rows, rows, np.ones(6)), 2)
-        assert found.rows.tolist() == [5, 5, 2, 2]
-
     def test_what_is_held_out_has_no_part_in_trials(self, make_xy, monkeypatch):
         """Neither its rows, nor its features."""
         X, Y = make_xy(n=200)
@@ -365,15 +295,6 @@ class TestEarlyStopping:
         assert model.coef_.tobytes() == whole.coef_.tobytes()
         assert (model.fit_report_["log_loss"] != whole.fit_report_["log_loss"]).all()
 
-    @pytest.mark.parametrize("rate", ["auto", 1.0])
-    @pytest.mark.parametrize("early_stopping", ["auto", True, False])
-    def test_auto_goes_with_the_rate(self, early_stopping, rate, xy):
-        model = ImplicitSoftmaxSGD(
-            early_stopping=early_stopping, learning_rate=rate, decay=1.0, random_state=0
-        ).fit(*xy)
-        stops = rate == "auto" if early_stopping == "auto" else early_stopping
-        assert (model.n_iter_ < 50) == stops
-
     def test_warnings(self, make_xy, by_log_loss):
         xy = make_xy(n=100)
         late = ImplicitSoftmaxSGD(learning_rate=1e-3, early_stopping=True, tol=0.0, max_iter=3)
@@ -381,11 +302,6 @@ class TestEarlyStopping:
             late.set_params(init="zero").fit(*xy)
         with pytest.warns(ConvergenceWarning, match=r"has 2.71: learning_rate=1000 is too"):
             SoftmaxUMax(learning_rate=1e3, max_iter=3, random_state=0).fit(*xy)
-
-    def test_nothing_left_to_train_on(self):
-        X = np.array([[1.0, 0.0], [1.0, 0.0]])
-        with pytest.raises(ValueError, match="early_stopping holds out 1 of 1 distinct instances"):
-            SoftmaxUMax(early_stopping=True).fit(X, sp.csr_array([[1, 0], [1, 0]]))
 
 
 class TestReport:
@@ -400,30 +316,3 @@ class TestReport:
         np.testing.assert_allclose(report["learning_rate"], rates)
         assert np.isfinite(report["log_loss"]).all()
         assert (report["seconds"] > 0).all()
-
-    def test_lines(self, xy, capsys):
-        model = SoftmaxUMax(learning_rate=0.5, max_iter=30, random_state=0, verbose=1).fit(*xy)
-        lines = capsys.readouterr().out.splitlines()
-        assert lines[0].startswith("[SoftmaxUMax] epoch 1 of 30: ")
-        last = model.fit_report_["log_loss"][-1]
-        assert f"epoch 30 of 30: log-loss {last:.4g}, " in lines[-1]
-
-
-def test_an_interrupt_leaves_the_model(xy, make_xy, monkeypatch, interrupt_main):
-    model = ImplicitSoftmaxSGD(learning_rate=1.0, max_iter=3, random_state=0).fit(*xy)
-    coef, before = model.coef_.copy(), dict(vars(model))
-    run_epoch, calls = training.run_epoch, []
-
-    def interrupted(*args):
-        calls.append(args)
-        if len(calls) == 3:
-            interrupt_main()
-        return run_epoch(*args)
-
-    monkeypatch.setattr(training, "run_epoch", interrupted)
-    model.set_params(warm_start=True, learning_rate="auto", max_iter=100_000)
-    with pytest.raises(KeyboardInterrupt), warnings.catch_warnings():
-        model.fit(*make_xy(seed=1))
-    assert 3 <= len(calls) < 1000
-    assert all(vars(model)[name] is before[name] for name in before if name.endswith("_"))
-    np.testing.assert_array_equal(model.coef_, coef)

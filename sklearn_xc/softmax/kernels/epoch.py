@@ -18,6 +18,27 @@ from sklearn_xc._compile.scratch import scratch
 from sklearn_xc._input.kernels.csr_rows import add_row, add_row_pair, row_dot, row_dot_pair
 from sklearn_xc.softmax.kernels.rules import Sampled, Target
 
+
+@kernel
+def add_class_sums(X, rows, classes, weight, out):
+    """Add ``weight[i] * x_rows[i]`` to ``out[classes[i]]``, for each pair i in turn.
+
+    Parameters
+    ----------
+    X : tuple of ndarray
+        CSR rows.
+    rows, classes : ndarray of int32 of shape (n,)
+        The pairs.
+    weight : ndarray of float64 of shape (n,)
+        Of each.
+    out : ndarray of shape (n_classes, n_features)
+        Added to.
+    """
+    for pair in range(np.uint64(rows.shape[0])):
+        real = out.dtype.type(weight[pair])
+        add_row(X, np.uint64(rows[pair]), real, out[np.uint64(classes[pair])])
+
+
 #: A scale below this is multiplied into its row, before float32 weights grow beyond their range.
 SMALLEST_SCALE = 1e-12
 

@@ -31,8 +31,7 @@ import numpy as np
 from sklearn_xc._compile.arithmetic.vector_math import vector_exp, vector_expm1, vector_log
 from sklearn_xc._compile.jit import inlined
 from sklearn_xc._compile.scratch import scratch
-from sklearn_xc.softmax.kernels.implicit_step import refine_normaliser
-from sklearn_xc.softmax.kernels.wright_omega import rough_wright_omega
+from sklearn_xc.softmax.kernels.implicit_step import refine_normaliser, rough_wright_omega
 
 #: Arrays of the shape of p that ``solve_batch`` works in.
 N_WORK = 11
@@ -183,7 +182,7 @@ def solve_batch(step, p, totals, work, precision):
     size, slope, best, rounding, worst = 0.0, 0.0, np.inf, 0.0, np.inf
     n_halvings = 0
     for _ in range(_MAX_STEPS):
-        # 1. The conditions, and the dual objective, which tells whether the last step was too long.
+        # 1. The conditions, and the dual objective, which shows if the last step was too long.
         mass = _move_scores(step, over_c, p, totals, work, own_shift, new_u, curvature)
         value, slack, worst = _check_conditions(
             step, log_scale, log_alpha, own_shift, new_u, p, totals, work, largest

@@ -89,9 +89,15 @@ def update(A, alpha, x, u_old, W, ridge, intercept=0.0):
     q = W @ x / c + intercept
     one = np.ones(1)
     u, p, total = solve(
-        A * one, alpha[None], x @ x * one, q[0] * one, c[0] * one, q[None, 1:], c[None, 1:],
+        A * one,
+        alpha[None],
+        x @ x * one,
+        q[0] * one,
+        c[0] * one,
+        q[None, 1:],
+        c[None, 1:],
         [u_old],
-    )  # fmt: skip
+    )
     moved = np.vstack([W[0] + total[0] * x, W[1:] - np.outer(p[0], x)]) / c[:, None]
     np.testing.assert_allclose(total, p.sum(axis=1), rtol=1e-14)
     return u[0], moved, p[0]
@@ -120,17 +126,6 @@ def test_equals_the_minimiser(m, spread, with_ridge):
     for _ in range(25):
         norm = rng.choice([0.3, 1.0, 3.0])
         assert_is_minimum(make_case(rng, m, spread, 1e3, with_ridge, norm))
-
-
-@pytest.mark.parametrize("norm", [1e-2, 1e-5, 1e-20, 1e-99])
-@pytest.mark.parametrize("with_ridge", [False, True])
-def test_tiny_rows(norm, with_ridge):
-    """Scores that hardly move, from weights that are not tiny."""
-    rng = np.random.default_rng(5)
-    for _ in range(10):
-        A, alpha, x, u_old, _, ridge = make_case(rng, 3, 1.0, 1e2, with_ridge, norm)
-        case = A, alpha, x, u_old, rng.normal(size=(4, 3)), ridge
-        assert_is_minimum(case)
 
 
 @pytest.mark.parametrize("norm", [0.0, 1e-120])
@@ -218,20 +213,3 @@ def test_optimality_at_large_scores_and_scales(m):
 
 
 #: (A, alpha, |x|^2, q_y, c_y, q, c, u~): u falls from very large to small values on the way.
-FALLING_U = [
-    (3458.7, 2.37, 1.0, -467.4, 1.0, [634.0, -41.5, 183.7, 247.0, 361.4], 1.0, 14.3),
-    (99867.0, 889.0, 0.01, -365.0, 1.0, [627.6], 1.0, 7.0),
-    (1941.0, 4168.0, 0.6585, 418.8, 1.0, [614.3], 7.85, 4.15),
-    (50284.0, 3088.0, 0.0159, -391.24, 1.0002, [-304.84], 10.97, 33.29),
-]
-
-
-@pytest.mark.parametrize("case", FALLING_U)
-def test_a_falling_normaliser(case):
-    mp = pytest.importorskip("mpmath").mp
-    A, alpha, squared_norm, q_y, c_y, q, c, u = case
-    case = A, np.full(len(q), alpha), squared_norm, q_y, c_y, np.array(q), np.full(len(q), c), u
-    found = solve(*(np.array([value]) for value in case))
-    assert np.isfinite(found[0]).all()
-    with mp.workdps(60):
-        assert largest_violation(mp, case, *(part[0] for part in found)) <= 1e-10

@@ -6,7 +6,6 @@ import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-import scipy.stats
 
 from sklearn_xc._compile.arithmetic import sampling as negatives
 from sklearn_xc._compile.arithmetic.sampling import (
@@ -15,7 +14,6 @@ from sklearn_xc._compile.arithmetic.sampling import (
     draw_classes,
     draw_negatives,
     mix_key,
-    random_unit,
 )
 from sklearn_xc._compile.jit import kernel
 
@@ -34,12 +32,6 @@ def draw_steps(sampler, key, first, target, m, drawn, alpha, n_taken, counts):
 def draw_steps_of_all(sampler, key, first, m, drawn, alpha, counts):
     for t in range(counts.shape[0]):
         counts[t] = draw_classes(sampler, key, first + t, m, drawn[t], alpha[t])
-
-
-@kernel
-def units(key, first, out):
-    for t in range(out.shape[0]):
-        out[t] = random_unit(key, first + t)
 
 
 def draw(sampler, key, m, target=None, taken=(), n=N_DRAWS, first=0):
@@ -139,29 +131,6 @@ def shuffled(shares, seed=0):
     return ClassSampler.of(shares, np.random.default_rng(seed).permutation(len(shares)))
 
 
-class TestSampler:
-    @each_shares
-    def test_shares_are_those_of_the_classes(self, shares):
-        for factor in (1.0, 1e-12, 37.5):
-            found = class_shares(shuffled(shares * factor))
-            np.testing.assert_allclose(found, shares / shares.sum(), rtol=1e-13, atol=1e-15)
-
-    @hypothesis.given(
-        seed=st.integers(0, 2**32),
-        n_classes=st.integers(2, 3000),
-        spread=st.just(0.0) | st.floats(0.0, 6.0),
-    )
-    def test_the_place_of_a_point(self, seed, n_classes, spread):
-        rng = np.random.default_rng(seed)
-        sampler = shuffled(rng.lognormal(sigma=spread, size=n_classes), seed)
-        starts = rng.choice(sampler.start[:-1], 30)
-        points = np.concatenate([rng.random(30), starts, np.nextafter(starts, 0), [0.0]])
-        for point in points:
-            at = negatives.place_of(sampler, point)
-            assert sampler.start[at] <= point < sampler.start[at + 1]
-        assert negatives.place_of(sampler, 1.0) == n_classes - 1
-
-
 class TestExactly:
     """By integrals over the random start."""
 
@@ -170,23 +139,6 @@ class TestExactly:
     def test_of_all_classes(self, shares, m):
         for seed in range(3):
             assert_exact(shuffled(shares, seed), m)
-
-    @each_shares
-    @pytest.mark.parametrize("m", [1, 2, 3, 6])
-    def test_every_target(self, shares, m):
-        sampler = shuffled(shares)
-        for target in range(len(shares)):
-            assert_exact(sampler, m, target)
-
-    @each_shares
-    @pytest.mark.parametrize("n_taken", [1, 2, 4])
-    @pytest.mark.parametrize("m", [1, 3])
-    def test_none_that_is_taken(self, shares, n_taken, m):
-        sampler = shuffled(shares, 2)
-        for target in range(len(shares)):
-            others = np.delete(np.arange(len(shares)), target)
-            taken = np.random.default_rng(target).permutation(others)[:n_taken].tolist()
-            assert_exact(sampler, m, target, taken)
 
     @hypothesis.given(
         shares=st.lists(st.floats(1e-9, 1.0), min_size=2, max_size=12),
@@ -201,14 +153,6 @@ class TestExactly:
             others = st.integers(0, len(shares) - 1).filter(lambda k: k != target)
             taken = data.draw(st.lists(others, max_size=len(shares) - 1, unique=True))
         assert_exact(shuffled(np.array(shares), seed), m, target, taken)
-
-    @pytest.mark.parametrize("place", [0, -1])
-    @each_shares
-    def test_the_target_at_an_end_of_the_line(self, shares, place):
-        for seed in range(4):
-            sampler = shuffled(shares, seed)
-            for m in (1, 2, len(shares) - 1):
-                assert_exact(sampler, m, int(sampler.classes[place]))
 
 
 def skewed(rng, n_classes, kind):
@@ -253,67 +197,3 @@ class TestCompiled:
             assert hits.sum() <= m + 1e-6
             if not taken:
                 np.testing.assert_allclose(hits.sum(), m, rtol=1e-9)
-
-    @pytest.mark.parametrize("n_classes", [2, 5, 40, 3000])
-    @pytest.mark.parametrize("kind", ["even", "power law", "skewed"])
-    def test_compiled_draws_equal_those_in_python(self, n_classes, kind):
-        rng = np.random.default_rng(n_classes)
-        sampler = shuffled(skewed(rng, n_classes, kind))
-        for target in rng.integers(0, n_classes, 3):
-            for m in (1, 2, 7):
-                found, slow = (
-                    (np.full((20, m), -1, np.int64), np.zeros((20, m)), np.zeros(20, np.int64))
-                    for _ in range(2)
-                )
-                for steps, out in ((draw_steps, found), (draw_steps.py_func, slow)):
-                    drawn, alpha, counts = out
-                    with np.errstate(over="ignore"):
-                        steps(sampler, mix_key(3, m), 5, target, m, drawn, alpha, 0, counts)
-                np.testing.assert_array_equal(found[2], slow[2])
-                np.testing.assert_array_equal(found[0], slow[0])
-                np.testing.assert_allclose(found[1], slow[1], rtol=1e-12)
-
-
-class TestRandomNumbers:
-    def test_a_draw_depends_on_its_key_and_step_alone(self):
-        sampler, key = shuffled(np.random.default_rng(0).random(1000) + 0.1), mix_key(7, 3)
-        for target, taken in ((None, []), (4, []), (4, [5, 900, 31])):
-            whole = draw(sampler, key, 5, target, taken, n=50)[0]
-            assert draw(sampler, key, 5, target, taken, n=50)[0] == whole
-            assert draw(sampler, key, 5, target, taken, n=20, first=30)[0] == whole[30:]
-            assert len({tuple(each) for each in whole}) >= 48
-            for other in (mix_key(7, 4), mix_key(8, 3)):
-                moved = draw(sampler, other, 5, target, taken, n=50)[0]
-                assert sum(a != b for a, b in zip(moved, whole, strict=True)) >= 48
-
-    @pytest.mark.parametrize("shares", [np.ones(4), np.array([4.0, 1.0, 2.0, 1.0])])
-    @pytest.mark.parametrize("target", [None, 2])
-    @pytest.mark.parametrize("lag", [1, 2, 3])
-    def test_consecutive_steps_are_independent(self, shares, target, lag):
-        drawn = np.array(draw(shuffled(shares), mix_key(5, 0), 1, target)[0])[:, 0]
-        table = scipy.stats.contingency.crosstab(drawn[:-lag], drawn[lag:]).count
-        assert scipy.stats.chi2_contingency(table).pvalue > 1e-3
-
-    @pytest.mark.parametrize("first", [0, 2**32 - 5])
-    def test_random_unit(self, first):
-        out = np.empty(100_000)
-        units(mix_key(0, 0), first, out)
-        assert out.min() >= 0
-        assert out.max() < 1
-        assert abs(out.mean() - 0.5) <= 4 * np.sqrt(1 / 12 / len(out))
-        assert scipy.stats.kstest(out, "uniform").pvalue > 1e-3
-        assert len(np.unique(out)) == len(out)
-        with np.errstate(over="ignore"):
-            slow = [random_unit(mix_key(0, 0), first + t) for t in range(100)]
-        np.testing.assert_array_equal(out[:100], slow)
-
-    def test_random_unit_is_neither_0_nor_1(self):
-        for bits in (0, 1, 2**63, 2**64 - 1):
-            with mock.patch.object(negatives, "mix", lambda z, bits=bits: np.uint64(bits)):
-                assert 0 < random_unit(np.uint64(0), 0) < 1
-
-    def test_keys_differ_by_seed_and_epoch(self):
-        keys = {int(mix_key(seed, epoch)) for seed in range(60) for epoch in range(60)}
-        assert len(keys) == 3600
-        assert mix_key(0, 1) != mix_key(1, 0)
-        assert isinstance(mix_key(2**64 - 1, 2**31), np.uint64)

@@ -210,12 +210,6 @@ def test_float32(method):
     assert_equals_twin(data, method, bounds, rate=2.0, slowing=0.1, ridge=0.1, m=4, tol=1e-4)
 
 
-def test_a_batch_of_rows_without_features():
-    data = make_data(5)
-    data.rows[:] = [2, 6] * 6
-    assert_equals_twin(data, "implicit", [0, 6, 12], rate=2.0, slowing=0.0, ridge=0.1, m=3)
-
-
 @each_method
 @pytest.mark.parametrize("shares", [lambda data: data, with_uneven_shares])
 def test_the_mean_step_follows_the_gradient(monkeypatch, method, shares):

@@ -13,10 +13,10 @@ from sklearn_xc._compile.arithmetic import sampling as negatives
 from sklearn_xc._compile.arithmetic.sampling import ClassSampler, draw_negatives, mix_key
 from sklearn_xc._compile.jit import kernel
 from sklearn_xc._input.data import read_only
-from sklearn_xc.softmax.class_sampling import expected_touches
-from sklearn_xc.softmax.kernels.epoch import SMALLEST_SCALE, fold_scale, softmax_kernels
+from sklearn_xc.softmax.kernels.epoch import SMALLEST_SCALE, softmax_kernels
 from sklearn_xc.softmax.kernels.passes import Draws, Model, Rates, Visits
 from sklearn_xc.softmax.kernels.rules import RULES
+from sklearn_xc.softmax.sgd import expected_touches
 
 K, D = 6, 7
 #: What steps of intercepts are multiplied by.
@@ -263,26 +263,6 @@ def test_equals_the_twin_in_float32(method):
 
 
 @each_method
-@pytest.mark.parametrize(("n_classes", "m"), [(2, 1), (3, 1), (3, 2)])
-def test_two_and_three_classes(method, n_classes, m):
-    data = make_data(n_classes=n_classes)
-    assert_equals_twin(data, method, rate=0.3, slowing=0.1, ridge=0.01, m=m)
-
-
-@each_method
-def test_a_part_of_the_steps(method):
-    """Steps are counted from the beginning of the epoch, and parts add up."""
-    data, settings = make_data(), {"rate": 0.5, "slowing": 0.3, "ridge": 0.1, "m": 2}
-    assert_equals_twin(data, method, 4, 9, **settings)
-    whole = run(data, method, 0, data.n, **settings)
-    objective, data.V, data.scale, data.u, data.intercept = run(data, method, 0, 5, **settings)
-    rest = run(data, method, 5, data.n, **settings)
-    np.testing.assert_allclose(objective + rest[0], whole[0], rtol=1e-15)
-    for one, other in zip(rest[1:], whole[1:], strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@each_method
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_small_scales_go_into_the_weights(method, dtype):
     data = make_data(dtype)
@@ -294,25 +274,6 @@ def test_small_scales_go_into_the_weights(method, dtype):
     assert (scale == 1).any()
     assert (scale >= SMALLEST_SCALE).all()
     assert (np.abs(V[scale == 1]) < 100).all()
-
-
-def test_fold_scale():
-    data = make_data()
-    V, scale = data.V.copy(), data.scale.copy()
-    scale[2] = 1.0
-    expected = V * scale[:, None]
-    fold_scale(V, scale)
-    np.testing.assert_array_equal(V, expected)
-    assert (scale == 1).all()
-
-
-@each_method
-def test_scores_beyond_the_range_of_exp(method):
-    data = make_data()
-    data.V *= 1000.0
-    found = run(data, method, 0, data.n, rate=0.5, slowing=0, ridge=0.1, m=3)
-    for values in found:
-        assert np.isfinite(values).all()
 
 
 # The mean of small steps is the gradient. The loop runs in Python, with draws of our choice.
