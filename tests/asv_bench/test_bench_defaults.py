@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 
 from asv_bench.__main__ import run
-from asv_bench.common.runs import RowLog, in_process
-from asv_bench.common.sets import CLASS_SETS, LABEL_SETS, documents_of, load
+from asv_bench.common.sets import LABEL_SETS, load
 from asv_bench.defaults import defaults
 from asv_bench.defaults.entries import ENTRIES, named
 from sklearn_xc import OvALinearXC
 from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
 
 SETTINGS = ({}, {"C": 0.3}, {"C": 3.0}, {"C": 10.0})
-NAMES = [named(parameters) for parameters in SETTINGS]
 
 
 @pytest.fixture(autouse=True)
@@ -28,16 +26,6 @@ def row_of(name, size, parameters, p1, entry="ova"):
     row = {"set": name, "size": size, "entry": entry, "parameters": parameters}
     row |= {"setting": named(parameters), "title": ENTRIES[entry].title}
     return row | ({"error": "no"} if p1 is None else {"P@1": p1, "train_cpu_s": 1.0})
-
-
-def test_small_sizes_and_defaults_come_first():
-    tasks = defaults.plan(("tate", "yso_sets"), None, ("ova", "omikuji"), False)
-    order = [(len(t["size"]) < 4, bool(t["parameters"])) for t in tasks]
-    assert [t["size"] for t in tasks] == sorted((t["size"] for t in tasks), key=defaults.SIZES.get)
-    assert not any(t["size"] == "all" and t["set"] == "yso_sets" for t in tasks)
-    assert len(order) == 5 * (4 + 1)
-    alone = defaults.plan(("tate", "yso_sets"), None, ("ova", "omikuji"), True)
-    assert alone == [task for task in tasks if not task["parameters"]]
 
 
 def test_a_default_has_a_process_and_other_settings_share_one():
@@ -88,53 +76,6 @@ def test_a_stopped_run_continues(monkeypatch, tmp_path, capsys):
 # Comparisons
 
 
-def compared_by_loops(rows, documents):
-    """Return the rows of ``compare`` for one-vs-all, by going through everything."""
-    found = []
-    by_place = {(r["set"], r["size"], r["setting"]): r.get("P@1") for r in rows}
-    pairs = list(dict.fromkeys((r["set"], r["size"]) for r in rows))
-    pairs = [pair for pair in pairs if all((*pair, setting) in by_place for setting in NAMES)]
-    for pair in pairs:
-        own = {s: by_place[*pair, s] for s in NAMES if by_place[*pair, s] is not None}
-        if "default" not in own or len(own) == 1:
-            continue
-        smallest, chosen = np.inf, None
-        for setting in NAMES:
-            distances = []
-            for other in pairs:
-                if documents[other[0]] == documents[pair[0]]:
-                    continue
-                there = [by_place[*other, s] for s in NAMES if by_place[*other, s] is not None]
-                score = by_place[*other, setting]
-                distances.append(np.inf if score is None else max(there) - score)
-            if distances and np.mean(distances) < smallest:
-                smallest, chosen = np.mean(distances), setting
-        best = max(own.values())
-        found.append((*pair, own["default"], best, best - own["default"], chosen, own.get(chosen)))
-    return found
-
-
-def test_leave_one_set_out_by_loops():
-    """Some fits failed, more of them by a larger seed, and some were not tried yet."""
-    sets = ("bibtex", "bibtex:first", "tate", "yso_finna_en", "yso_sets", "citeulike_t")
-    documents = {name: documents_of(name) for name in sets}
-    keys = ("set", "size", "default", "best", "away", "chosen by other sets", "of it")
-    chosen = set()
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        rows = [
-            row_of(name, size, p, None if rng.random() < 0.03 * seed else rng.random())
-            for name in sets
-            for size in ("1/16", "1/4")
-            for p in SETTINGS
-            if rng.random() < 0.97
-        ]
-        found = defaults.compare(rows)
-        assert [tuple(row[k] for k in keys) for row in found] == compared_by_loops(rows, documents)
-        chosen |= {row["chosen by other sets"] for row in found}
-    assert chosen == {*NAMES, None}  # all cases came
-
-
 def test_what_other_sets_choose_is_scored_where_they_do_not_count():
     """C = 3 is best on both others, by far; here it is worse than the default."""
     rows = []
@@ -151,11 +92,6 @@ def test_what_other_sets_choose_is_scored_where_they_do_not_count():
     assert (summary["pairs"], summary["within 1.0"], summary["farthest"]) == (3, 0, 5)
     assert summary["mean"] == pytest.approx((2 + 5 + 3) / 3)
     assert summary["mean, chosen by others"] == pytest.approx((1 + 4 + 5) / 3)
-
-
-def test_another_objective_is_no_rival():
-    rows = [row_of("tate", "all", p, 50.0, "ova+ngame") for p in ({}, {"objective": "propensity"})]
-    assert defaults.compare(rows) == []
 
 
 def test_growth_is_by_pairs_of_sizes():
@@ -196,12 +132,6 @@ def test_a_process_measures_and_fails_by_itself(data, tmp_path, capsys):
     assert "english_wordnet" in capsys.readouterr().out
 
 
-def test_a_process_that_ends_or_takes_too_long():
-    assert "No module" in in_process("nowhere:run", {})["error"]
-    assert in_process("os:_exit", 3)["error"].startswith("exit status 3")
-    assert in_process("time:sleep", 30, timeout=1)["error"].startswith("timed out after 1 s")
-
-
 @pytest.mark.parametrize("key", [key for key in ENTRIES if ENTRIES[key].make is not None])
 def test_every_entry_makes_an_estimator(key, data):
     entry = ENTRIES[key]
@@ -209,17 +139,3 @@ def test_every_entry_makes_an_estimator(key, data):
     for parameters in ({}, *entry.settings):
         model = entry.make(found, parameters)
         assert {n: model.get_params()[n] for n in parameters} == dict(parameters)
-
-
-def test_log_finds_the_last_row(tmp_path):
-    log = RowLog(tmp_path / "rows.jsonl")
-    for row in ({"P@1": 1.0}, {"error": "x"}):
-        log.add({"set": "tate"}, row)
-    again = RowLog(tmp_path / "rows.jsonl")
-    assert again.find({"set": "tate"}) == {"P@1": 1.0}
-    assert again.find({"set": "tate"}, with_errors=True) == {"error": "x"}
-    assert again.find({"set": "bibtex"}) is None
-
-
-def test_class_sets_are_of_classes(data):
-    assert all(load(name, data).one_class for name in CLASS_SETS if name.startswith(("bib", "yso")))

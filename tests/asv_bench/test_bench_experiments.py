@@ -11,13 +11,9 @@ import pytest
 from asv_bench import EXPERIMENTS
 from asv_bench.__main__ import main, run
 from asv_bench.common.sets import load
-from asv_bench.decomposition import paper as decomposition
 from asv_bench.decomposition.theorems import loss_of
 from asv_bench.embedding.batches import Embedded, Theorem
 from asv_bench.one_vs_all import inits, inits_trace
-from asv_bench.skip_gram import corpora, similarity
-from asv_bench.skip_gram.objective import sample_of_words
-from sklearn_xc import DecompMIPSSkipGram
 from sklearn_xc.decomposition.losses import MaxMargin
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,31 +27,6 @@ def test_listing_has_one_line_per_experiment(capsys):
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     for name in EXPERIMENTS:
         assert len([words for words in lines if words[:1] == [name] and len(words) > 3]) == 1
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_has_help(name, capsys):
-    with pytest.raises(SystemExit) as stop:
-        main([name, "--help"])
-    assert stop.value.code == 0
-    assert "--data DIR" in capsys.readouterr().out
-
-
-def test_unknown_name_lists_the_known_ones(capsys):
-    assert main(["init"]) == 2
-    error = capsys.readouterr().err
-    assert "No experiment is called 'init'" in error
-    assert all(name in error for name in EXPERIMENTS)
-
-
-@pytest.mark.parametrize("arguments", [[], ["--data", "nowhere"]])
-def test_missing_data_names_the_files(arguments, capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["inits", "--sets", "bibtex", *arguments])
-    assert stop.value.code == 2
-    error = capsys.readouterr().err
-    assert "bibtex/bibtex_train.txt.gz and bibtex/bibtex_test.txt.gz" in error
-    assert "--data" in error
 
 
 def commands_of(text):
@@ -96,12 +67,6 @@ def test_a_row_per_set_and_start(data, capsys):
     assert len({row["objective sum"] for row in rows}) > 2  # the starts are really different
 
 
-def test_a_warm_start_takes_fewer_steps_where_few_rows_are_new(data):
-    rows = run("warm_start", "--data", str(data), "--sets", "bibtex")
-    assert [row["start"] for row in rows] == ["last weights", "msi"] * 3
-    assert rows[0]["Newton steps"] < rows[1]["Newton steps"]
-
-
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_tables_of_the_paper(number, data, monkeypatch, capsys):
     table = inits.TABLES[number]
@@ -119,13 +84,6 @@ def test_tables_of_the_paper(number, data, monkeypatch, capsys):
         assert {a, b} <= set(table.starts)
 
 
-@pytest.mark.parametrize(("option", "n"), [("--sweep-ovap", 9), ("--sweep-msi", 9)])
-def test_sweeps(option, n, data):
-    rows = run("inits", "--data", str(data), "--sets", "bibtex", "--labels", "6", option)
-    assert len(rows) == n
-    assert len({row["Newton steps"] for row in rows}) > 1
-
-
 def test_trace_follows_every_start(data, tmp_path):
     options = ["--data", str(data), "--sets", "delicious", "--trace", "--out", str(tmp_path)]
     rows = run("inits", *options)
@@ -140,17 +98,6 @@ def test_trace_follows_every_start(data, tmp_path):
     assert shares["bias -2"] < 0.3  # the positives
     assert next(row for row in rows if row["init"] == "zero")["objective"] == 200
     assert (tmp_path / "inits_trace_delicious.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_labels_by_positives(data, tmp_path):
-    """ "zero" begins at C times the number of instances, as far from the end as that is long."""
-    options = ["--data", str(data), "--sets", "bibtex", "--labels", "5", "--out", str(tmp_path)]
-    rows = run("inits", *options, "--by-positives")
-    for row in rows:
-        assert row["of 95% at most"] >= row["Newton steps"] > 0
-        assert row["first over last objective"] > 1
-        if row["init"] == "zero":
-            assert row["distance over length of the end"] == pytest.approx(1.0)
 
 
 # Loss decomposition
@@ -179,25 +126,6 @@ def test_theorems_and_errors(capsys):
             assert row["|M* - M| / |M*|"] == pytest.approx(row["2 / ((t + 1) (t + 2))"])
     errors = [row for row in rows if row.get("search") == "exact: blocks, scored"]
     assert errors[-1]["error"] < errors[0]["error"]
-
-
-def test_progress_by_gradient(tmp_path, monkeypatch, data):
-    options = ["--levels", "2", "--per-class", "4", "--epochs", "2", "--out", str(tmp_path)]
-    rows = run("loss_decomposition", *options, "--parts", "multiclass", "--rates", "1", "0.1")
-    for name in decomposition.METHODS.values():
-        curve = [row for row in rows if row["method"] == name]
-        assert [row["epochs"] for row in curve] == [1, 2]
-        assert len({row["rate"] for row in curve}) == 1
-        assert all(0 <= row["held-out P@1"] <= 1 for row in curve)
-    assert (tmp_path / "decomposition_multiclass_epochs.png").is_file()
-
-
-def test_parameters_are_those_of_the_paper():
-    printed = decomposition.parameters_of("printed", "multilabel", 5000, 0.3)
-    assert printed["loss"].smoothing == 5
-    assert printed["learning_rate"] == pytest.approx(1.5)
-    assert printed["n_candidates"] == 50
-    assert decomposition.parameters_of("softmax", "multiclass", 5000, 3.0)["learning_rate"] == 3
 
 
 # NGAME
@@ -255,25 +183,6 @@ def test_the_objective_falls_and_exact_is_lowest(tmp_path):
         curve = [row["objective"] for row in rows if row["gradient"] == gradient]
         assert len(curve) == 3
         assert curve[-1] < curve[0]
-
-
-def test_a_sample_of_words_has_the_objective_of_all():
-    counts = corpora.made_counts(200)
-    model = DecompMIPSSkipGram(8, max_iter=2, random_state=0).fit(counts)
-    assert sample_of_words(counts, 200) is counts
-    scored = sample_of_words(counts, 150)
-    assert model.objective(scored) == pytest.approx(model.objective(counts), rel=0.1)
-
-
-def test_similarities_and_analogies():
-    words = np.array(["man", "woman", "king", "queen", "stone"], dtype=object)
-    V = np.array([[1.0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [-1, 0, 0.3]])
-    pairs = [("man", "woman", 9.0), ("man", "stone", 1.0), ("king", "queen", 8.0)] * 4
-    questions = [["man", "king", "woman", "queen"], ["man", "king", "woman", "unknown"]]
-    found = similarity.evaluate(words, V, {"made": [*pairs, ("man", "x", 1.0)]}, questions)
-    assert found["made"] == found["mean rho"] == found["mean by pairs"]
-    assert found["made"] == pytest.approx(0.5)  # two of three pairs are in order
-    assert found["analogies %"] == 100
 
 
 # Around classifiers

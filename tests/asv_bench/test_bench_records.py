@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from asv_bench import records
-from asv_bench.__main__ import main
 from asv_bench.common.report import Report, format_table
 
 ROWS = [
@@ -64,26 +63,6 @@ def test_record_has_what_was_measured_and_on_what(kept):
         {"set": "delicious", "P@1": 67.13, "kept": None, "CPU s": None},
     ]
     assert record["notes"] == ["Means of 3."]
-
-
-def test_command_line_writes_sizes_and_no_path_of_this_machine(data, tmp_path):
-    file, out = tmp_path / "records" / "few.json", tmp_path / "out"
-    options = ["inits", f"--data={data}", "--sets", "bibtex", "--labels", "2", "--out", str(out)]
-    assert main([*options, "--repeats", "1", "--record", str(file)]) == 0
-    record = json.loads(file.read_text())
-    command = "python -m asv_bench inits --data DIR --sets bibtex --labels 2 --repeats 1"
-    assert record["command"] == command
-    assert record["sets"]["bibtex"]["n_train"] == 200
-    assert str(tmp_path) not in file.read_text()
-    assert not (out / "inits.json").exists()
-    assert "Newton steps" in (out / "inits.txt").read_text()
-
-
-def test_stopped_experiment_says_so(tmp_path, capsys):
-    file = tmp_path / "stopped.json"
-    with pytest.raises(SystemExit):
-        main(["inits", "--record", str(file)])
-    assert json.loads(file.read_text())["finished"] is False
 
 
 def test_tables():
@@ -147,20 +126,6 @@ def test_numbers_that_no_record_has_are_named_with_their_lines(kept):
 )
 def test_rounding(number, value, expected):
     assert records.is_among(number, [1e9, value]) is expected
-
-
-def test_missing_records_and_idle_comments_are_named(kept):
-    page = write_page(kept, "<!-- record: nowhere -->\n5\n\n<!-- record: accuracy -->\nNone.\n")
-    missing, idle = records.stale(page, kept)
-    assert "page.md:2: there is no nowhere.json" in missing
-    assert "page.md:5: the comment stands above no number" in idle
-
-
-def test_what_an_example_printed_is_a_record(kept):
-    (kept / "example.txt").write_text("P@1 of 1,234 rows: 79.71\n")
-    page = write_page(kept, "<!-- record: example.txt -->\n79.7 of 1,234, not 79.8\n")
-    (line,) = records.stale(page, kept)
-    assert "79.8" in line
 
 
 # Records against records

@@ -73,17 +73,6 @@ def test_a_method_learns(split, method, batch_size):
     assert model.score(split.X_train, split.Y_train) > 0.4
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-def test_the_parameterisation_of_umax_is_umax(fit_intercept, split):
-    common = {"learning_rate": 0.2, "random_state": 0, "max_iter": 5}
-    common["fit_intercept"] = fit_intercept
-    shifted = SampledSoftmax("raman", shift=0.0, **common).fit(split.X_train, split.Y_train)
-    umax = SoftmaxUMax(init="zero", sampling="uniform", n_hard_negatives=0, **common)
-    umax.fit(split.X_train, split.Y_train)
-    np.testing.assert_allclose(shifted.coef_, umax.coef_, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(shifted.intercept_, umax.intercept_, rtol=1e-4, atol=1e-5)
-
-
 # The paper's tables
 
 
@@ -108,14 +97,3 @@ def test_rates_are_tried_and_log_losses_are_those_of_the_probabilities(split, mo
     model = paper.methods_of_table(3)["implicit"][1].set_params(learning_rate=unit["rate"])
     proba = model.fit(X, y).predict_proba(X)
     assert unit["log-loss"] == pytest.approx(log_loss(y, proba), rel=1e-5)
-
-
-@pytest.mark.parametrize("part", ["rates", "epochs", "formulations", "runtimes", "speed"])
-def test_parts(part, split, monkeypatch):
-    monkeypatch.setattr(paper, "GRID", (1.0,))
-    monkeypatch.setattr(paper, "FORMULATION_RATES", (0.1,))
-    monkeypatch.setattr(paper, "_NUMPY_STEPS", 20)
-    X, y = paper.first_classes(split)
-    rows = paper.PARTS[part]("bibtex", X, y, 2)
-    assert len(rows) == {"rates": 6, "epochs": 12, "speed": 2}.get(part, 1)
-    assert all(row.get("log-loss", 1.0) > 0 for row in rows)
