@@ -38,8 +38,7 @@ from sklearn_xc.decomposition._weights import (
 )
 from sklearn_xc.decomposition.gradients import make_gradient
 from sklearn_xc.decomposition.gradients.protocol import Gradient, SetLoss
-from sklearn_xc.decomposition.losses import LabelSetLoss
-from sklearn_xc.decomposition.losses.label_sets import make_label_set_loss
+from sklearn_xc.decomposition.losses import LabelSetLoss, make_label_set_loss
 from sklearn_xc.decomposition.search import Choice, choose_rate_and_epochs
 from sklearn_xc.decomposition.training import (
     RECALL_K,
@@ -50,7 +49,7 @@ from sklearn_xc.decomposition.training import (
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.search import MipsIndex, make_index
 
-#: n_candidates=None: this share of the labels, but at least so many.
+#: n_candidates=None: this share of the labels, but at least 64.
 _SHARE, _LEAST_CANDIDATES = 0.01, 64
 #: A warning says that nDCG@5 of held-out instances still rose by this in the last epoch.
 _STILL_RISING = 0.01
@@ -384,6 +383,7 @@ class DecompMIPSClassifier(HiddenLayerModel):
         seed, before = draw_seed(self.random_state), None
         if self.warm_start and hasattr(self, "coef_"):
             before = dict(vars(self))
+        # 1. The problem: distinct instances and their label sets, the loss and the gradient.
         training = self._read(X, y, sample_weight, before)
         known = None if before is None else self._known_weights(before, training)
         config = self._config(training, seed, known)
@@ -392,12 +392,15 @@ class DecompMIPSClassifier(HiddenLayerModel):
         fit = Fit(self, X, y, sample_weight, n_stages=1 + searches)
         try:
             with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+                # 2. The learning rate and the number of epochs, by held-out instances.
                 choice = Choice(self._given_rate(known), self.max_iter)
                 if searches:
                     progress = fit.parts("trial", None, stage="search")
                     choice = choose_rate_and_epochs(config, training, self.max_iter, progress)
                     progress.close()
                 self.learning_rate_, self.validation_scores_ = choice.rate, choice.scores
+                # 3. Epochs of mini-batches. For each: a guided search for the labels that matter,
+                #    the gradient of the loss over them, a step of their vectors (batch_sgd.py).
                 frequencies = frequencies_of(training)
                 weights = initial_weights(config, training, frequencies, known)
                 done = 0.0 if known is None else self._epochs_done

@@ -103,7 +103,7 @@ class SetLoss:
     ) -> np.ndarray:
         """Write the gradient over the positives and the labels found to `out`.
 
-        `is_exact` tells whether the scores of `found` are inner products, not estimates. Returns,
+        `is_exact` is whether the scores of `found` are inner products, not estimates. Returns,
         for each instance, whether labels beyond the last one found may have a gradient.
         """
         wants_more = np.empty(len(batch.V), np.bool_)

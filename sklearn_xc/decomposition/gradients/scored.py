@@ -92,7 +92,7 @@ class SampledGradient(BaseEstimator):
 class Sampled(GradientMethod):
     """Labels drawn uniformly, anew for each mini-batch and the same for its instances.
 
-    Source: [1]_ for softmax, with its bias: the drawn labels stand for themselves alone.
+    Source: [1]_ for softmax, with its bias: the drawn labels are not weighted.
 
     References
     ----------

@@ -60,8 +60,8 @@ class SearchedGradient(BaseEstimator):
 class FollowingIndex:
     """An index that is updated when a move of rows changes what it finds.
 
-    One with exact scores is told of each move. One with estimates, whose errors are larger than a
-    small move, is told of a row once it has drifted by a tenth of the norm of rows.
+    One with exact scores is updated after each move. One with estimates, whose errors are larger
+    than a small move, is updated once a row has drifted by a tenth of the norm of rows.
     """
 
     def __init__(self, index: MipsIndex) -> None:

@@ -71,7 +71,7 @@ def label_gradient_kernels(
         labels, int32 (n, n_candidates), their scores or estimates of them, and counts; `out` is
         ``(labels_out, gradient_out, counts, losses)``. Estimated candidates come best first and
         are scored exactly until no further one seems to have a gradient. ``wants_more[i]``, bool,
-        tells whether candidates beyond the last one may have a gradient.
+        is whether candidates beyond the last one may have a gradient.
     dense(scores, indptr, positives, weight, parameters, labels_out, gradient_out, counts, losses)
         Over all labels, from all scores, (n, n_labels), which are overwritten in part.
     """

@@ -4,7 +4,7 @@
 
     sentences -> cooccurrence -> counts of words with contexts
                                    |
-                  counted, start, training -> input and output vectors
+                  training -> input and output vectors
                                    |
                               queries, files
 """

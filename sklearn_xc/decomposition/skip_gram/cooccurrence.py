@@ -31,7 +31,7 @@ from sklearn_xc.decomposition.skip_gram.kernels.counting import (
     new_sums,
     order_by_word,
 )
-from sklearn_xc.decomposition.skip_gram.word_arrays import as_distinct_words
+from sklearn_xc.decomposition.skip_gram.queries import as_distinct_words
 
 _MOST_WINDOW = 1000
 #: Tokens that are numbered at a time, and most positions of a block.

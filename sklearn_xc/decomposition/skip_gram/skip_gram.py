@@ -24,13 +24,17 @@ from sklearn_xc._state.fitted import built_apart
 from sklearn_xc._state.saved import SavedEstimator
 from sklearn_xc._state.schema import Array, declares
 from sklearn_xc.decomposition.gradients import ExactGradient, MessagePassing, make_gradient
-from sklearn_xc.decomposition.gradients.protocol import Gradient, GradientMethod, GradientTask
+from sklearn_xc.decomposition.gradients.protocol import Gradient, GradientTask
 from sklearn_xc.decomposition.skip_gram.collapsed_softmax import CollapsedSoftmax, ContextSampler
 from sklearn_xc.decomposition.skip_gram.cooccurrence import Cooccurrences, as_counts, read_counts
-from sklearn_xc.decomposition.skip_gram.newton_steps import Vectors
 from sklearn_xc.decomposition.skip_gram.queries import WordVectors
-from sklearn_xc.decomposition.skip_gram.training import Training, random_start, training_bytes
-from sklearn_xc.search import MipsIndex, make_index
+from sklearn_xc.decomposition.skip_gram.training import (
+    Training,
+    Vectors,
+    random_start,
+    training_bytes,
+)
+from sklearn_xc.search import make_index
 
 #: n_candidates=None and n_sampled=None: shares of the contexts, and the least of each.
 _CANDIDATES, _SAMPLED, _LEAST = 0.01, 0.02, 64
@@ -55,8 +59,8 @@ class DecompMIPSSkipGram(
     count as one, with the shares of its contexts ([1]_, equation 9): an iteration goes over
     distinct words, not over the text, and takes one step of the output vectors and one of the
     input vectors. In the softmax, a word's own contexts and those that `gradient` finds are scored
-    exactly. All others are estimated from the first two moments of the output vectors, which tell
-    nearly everything about them; a small sample corrects the rest. The gradient is right on
+    exactly. All others are estimated from the first two moments of the output vectors, and a
+    small sample corrects the rest. The gradient is right on
     average, with so little noise that an iteration gets nearly as far as one with the exact
     gradient.
 
@@ -78,13 +82,11 @@ class DecompMIPSSkipGram(
     gradient : {"sampled", "decomp_mips", "mips", "exact"} or Gradient, default="sampled"
         Which contexts are scored beside a word's own: only sampled ones; those found by a
         decomposed search; those found by a plain search for large inner products; or all.
-    index : {"product", "spherical", "exact", "faiss"} or MipsIndex or None, default=None
-        The index to search; None takes the gradient's own choice.
     n_candidates : int or None, default=None
         Number of contexts that a search retrieves for a word. None takes a hundredth of all
         contexts, at least 64.
     n_sampled : int or None, default=None
-        Number of contexts drawn for each mini-batch to stand for those that were not found. None
+        Number of contexts drawn for each mini-batch, to represent those that were not found. None
         takes a fiftieth of all contexts, at least 64.
     alpha : float, default=10.0
         Ridge: half of it times the squared norms of all vectors is added to the loss, summed over
@@ -167,8 +169,7 @@ class DecompMIPSSkipGram(
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "max_words": [Interval(Integral, 1, None, closed="left"), None],
         "subsample": [Interval(Real, 0, 1, closed="right"), None],
-        "gradient": "no_validation",  # make_gradient and make_index check these
-        "index": "no_validation",
+        "gradient": "no_validation",  # make_gradient checks it
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "n_sampled": [Interval(Integral, 1, None, closed="left"), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -191,7 +192,6 @@ class DecompMIPSSkipGram(
         max_words: int | None = None,
         subsample: float | None = 1e-4,
         gradient: str | Gradient = "sampled",
-        index: str | MipsIndex | None = None,
         n_candidates: int | None = None,
         n_sampled: int | None = None,
         alpha: float = 10.0,
@@ -210,7 +210,6 @@ class DecompMIPSSkipGram(
         self.max_words = max_words
         self.subsample = subsample
         self.gradient = gradient
-        self.index = index
         self.n_candidates = n_candidates
         self.n_sampled = n_sampled
         self.alpha = alpha
@@ -278,7 +277,7 @@ class DecompMIPSSkipGram(
         """
         who, seed = type(self).__name__, draw_seed(self.random_state)
         counted = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
-        counts, dim = counted.counts, int(self.embedding_dim)
+        counts = counted.counts
         if self.vectors == "sum" and len(counts.of_words) != counts.n_contexts:
             raise ValueError(
                 f"{who}: vectors='sum' needs words and contexts to be the same. Got "
@@ -286,9 +285,7 @@ class DecompMIPSSkipGram(
                 "vectors='input'."
             )
         fit = Fit(self, X, y)
-        method, sampler = self._method(counts, dim, seed, self.gradient)
-        U, W = random_start(counts, dim, seed)
-        training = self._training(counts, U, W, method, sampler, seed)
+        training = self._training(counts, seed, self.gradient)
         self.words_, self.contexts_ = counted.words, counted.contexts
         self.word_counts_ = counted.word_counts
         self._run(training, fit)
@@ -322,6 +319,11 @@ class DecompMIPSSkipGram(
         float
             The cross-entropy of contexts, in nats, over all of them; without the ridge.
 
+        Raises
+        ------
+        ValueError
+            For counts of another shape than in ``fit``, and counts that are negative or not finite.
+
         Examples
         --------
         >>> import numpy as np
@@ -340,23 +342,26 @@ class DecompMIPSSkipGram(
             )
         counts = Cooccurrences.of(matrix, who)
         W = np.column_stack((self.output_vectors_, self.intercept_))
-        method, sampler = self._method(counts, self.input_vectors_.shape[1], seed, "exact")
         with one_blas_thread():
-            return self._training(counts, self.input_vectors_, W, method, sampler, seed).loss()
+            return self._training(counts, seed, "exact", (self.input_vectors_, W)).loss()
 
-    def _method(
-        self, counts: Cooccurrences, dim: int, seed: int, gradient: str | Gradient
-    ) -> tuple[GradientMethod | None, ContextSampler]:
-        """Return what finds contexts, None to score all, and what samples the others."""
+    def _training(
+        self,
+        counts: Cooccurrences,
+        seed: int,
+        gradient: str | Gradient,
+        vectors: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Training:
+        """Return a training from given input and output vectors, or random ones, if it fits."""
         who, n = type(self).__name__, counts.n_contexts
+        dim = int(self.embedding_dim) if vectors is None else vectors[0].shape[1]
         part = make_gradient(gradient, f"{who}: gradient")
         if isinstance(part, MessagePassing):
             raise ValueError(
                 f"{who}: gradient must not be MessagePassing, which has no shares of contexts. "
                 "Set it to 'decomp_mips'."
             )
-        kind = part.default_index if self.index is None else self.index
-        index = make_index(kind, who=f"{who}: index")
+        index = make_index(part.default_index, who=f"{who}: gradient")
         n_candidates = min(n, self.n_candidates or max(_LEAST, math.ceil(_CANDIDATES * n)))
         n_sampled = min(n, self.n_sampled or max(_LEAST, math.ceil(_SAMPLED * n)))
         require_bytes(
@@ -368,29 +373,20 @@ class DecompMIPSSkipGram(
             who,
         )
         loss = CollapsedSoftmax()
-        task = GradientTask(loss, lambda: make_index(kind), n_candidates, dim, seed=seed)
-        method = None if isinstance(part, ExactGradient) else part.start(task)
-        return method, ContextSampler(counts.of_contexts, n_sampled)
-
-    def _training(
-        self,
-        counts: Cooccurrences,
-        U: np.ndarray,
-        W: np.ndarray,
-        method: GradientMethod | None,
-        sampler: ContextSampler,
-        seed: int,
-    ) -> Training:
+        task = GradientTask(
+            loss, lambda: make_index(part.default_index), n_candidates, dim, seed=seed
+        )
+        U, W = random_start(counts, dim, seed) if vectors is None else vectors
         return Training(
             counts,
             Vectors.at_rest(U),
-            Vectors.at_rest(np.ascontiguousarray(W)),
-            method,
-            sampler,
+            Vectors.at_rest(W),
+            None if isinstance(part, ExactGradient) else part.start(task),
+            ContextSampler(counts.of_contexts, n_sampled),
             float(self.learning_rate),
             float(self.alpha),
             seed,
-            count_threads(self.n_jobs, f"{type(self).__name__}: n_jobs"),
+            count_threads(self.n_jobs, f"{who}: n_jobs"),
         )
 
     def _run(self, training: Training, fit: Fit) -> None:

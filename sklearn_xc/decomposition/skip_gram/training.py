@@ -7,16 +7,21 @@ For each mini-batch of words::
                -> gradient by the scores                                 collapsed_softmax
     output: -> added to the gradient by the output vectors
     input:  -> gradient by V, of each word
-               -> steps                                                  newton_steps
+               -> Newton steps with a shared curvature
 
 The loss of a word is divided by how often it occurs, and likewise the gradient of a context: rare
 words take as long a step as frequent ones. (The Hessian by the output vectors is at most block
 diagonal, with blocks that are proportional to how often a context is expected, as the covariance of
 the softmax is at most the diagonal of its probabilities.)
+
+The Hessian of a word's loss by its vector u is the covariance of output vectors under the word's
+softmax, plus the ridge. It is approximated by the covariance under the shares of contexts in all
+counts, the same for all words, in whose eigenvectors a Newton step is a division. Likewise for
+output vectors, with the second moment of input vectors.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +48,6 @@ from sklearn_xc.decomposition.skip_gram.kernels.collapsed_softmax import (
     add_outer_products,
     gradient_of_all,
 )
-from sklearn_xc.decomposition.skip_gram.newton_steps import Vectors, for_pieces, second_moments
 from sklearn_xc.search.protocol import Candidates
 
 #: Words of a mini-batch, and the scores that it may have in all where all contexts are scored.
@@ -56,6 +60,16 @@ MOST_KEPT = 256
 _NORM, _OUTPUT_NORM = 0.5, 0.01
 #: The learning rate of iteration t, from 0, is divided by 1 plus this times t.
 _DECAY = 0.1
+#: Fraction of the mean eigenvalue added to all, as the curvature is approximate.
+_DAMPING = 0.03
+#: A step changes no score by more than this, for vectors of root mean square norm on the other
+#: side: where the softmax of a word is narrow, the shared curvature is too small.
+_MOST_CHANGE = 3.0
+#: Fraction of the last step added to the next.
+_MOMENTUM = 0.3
+#: Rows per piece, for any number of threads.
+_ROWS = 4096
+_TINY = 1e-12
 
 
 def random_start(counts: Cooccurrences, dim: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -72,6 +86,96 @@ def random_start(counts: Cooccurrences, dim: int, seed: int) -> tuple[np.ndarray
     W[:, :-1] *= np.float32(_OUTPUT_NORM / np.sqrt(dim))
     W[:, -1] = counts.log_shares
     return U, W
+
+
+@dataclass
+class Vectors:
+    """Vectors that take steps.
+
+    Attributes
+    ----------
+    values : ndarray of float of shape (n, dim)
+        Changed in place.
+    moves : ndarray of float of shape (n, dim)
+        The last step of each.
+    """
+
+    values: np.ndarray
+    moves: np.ndarray
+
+    @classmethod
+    def at_rest(cls, values: np.ndarray) -> "Vectors":
+        """Return vectors before their first step."""
+        return cls(values, np.zeros_like(values))
+
+    def step(
+        self,
+        gradient: np.ndarray,
+        curvature: np.ndarray,
+        ridge: np.ndarray,
+        rate: float,
+        team: Team,
+    ) -> np.ndarray:
+        """Take a step, and return how far each has moved, of shape (n,).
+
+        Parameters
+        ----------
+        gradient : ndarray of float of shape (n, dim)
+        curvature : ndarray of float64 of shape (dim, dim)
+            Symmetric, with no negative eigenvalue: the Hessian of each without the ridge, and how
+            scores answer to a step.
+        ridge : ndarray of float64 of shape (n,)
+            Added to the diagonal.
+        rate : float
+            The share of a Newton step that is taken.
+        team : Team
+        """
+        dtype = self.values.dtype
+        if not np.isfinite(curvature).all():  # training diverged
+            self.values.fill(np.nan)
+            return np.full(len(gradient), np.nan, dtype)
+        eigenvalues, Q = np.linalg.eigh(curvature)
+        eigenvalues = np.maximum(eigenvalues, 0.0)
+        floor = _DAMPING * eigenvalues.mean() + _TINY
+        reach = np.sqrt(eigenvalues.sum())
+        of_all, Q = eigenvalues.astype(dtype), Q.astype(dtype)
+        lengths = np.empty(len(gradient), dtype)
+
+        def part(first: int, last: int) -> None:
+            step = gradient[first:last] @ Q
+            step /= of_all + (ridge[first:last, None] + floor).astype(dtype)
+            change = reach * np.sqrt(np.einsum("ij,ij->i", step, step))
+            step *= (rate * np.minimum(1.0, _MOST_CHANGE / (change + _TINY)))[:, None].astype(dtype)
+            moves = self.moves[first:last]
+            moves *= dtype.type(_MOMENTUM)
+            moves += step @ Q.T
+            self.values[first:last] -= moves
+            lengths[first:last] = np.sqrt(np.einsum("ij,ij->i", moves, moves))
+
+        for_pieces(team, len(gradient), _ROWS, part)
+        return lengths
+
+
+def second_moments(values: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return those of vectors with a 1 behind, weighted: float64 of shape (dim + 1, dim + 1)."""
+    dim = values.shape[1]
+    moments = np.zeros((dim + 1, dim + 1))
+    for first in range(0, len(values), _ROWS):
+        V = np.ones((len(values[first : first + _ROWS]), dim + 1))
+        V[:, :dim] = values[first : first + _ROWS]
+        moments += (V * shares[first : first + _ROWS, None]).T @ V
+    return moments
+
+
+def for_pieces(team: Team, n: int, size: int, work: Callable[[int, int], None]) -> None:
+    """Call ``work(first, last)`` for pieces of n things, the same for any number of threads."""
+    pieces = [(first, min(first + size, n)) for first in range(0, n, size)]
+
+    def share(worker: int) -> None:
+        for first, last in pieces[worker :: team.n_workers]:
+            work(first, last)
+
+    team.run(share)
 
 
 @dataclass

@@ -17,7 +17,7 @@ import numpy as np
 
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._state.atomic_files import open_atomic
-from sklearn_xc.decomposition.skip_gram.word_arrays import as_distinct_words, as_vectors
+from sklearn_xc.decomposition.skip_gram.queries import as_distinct_words, as_vectors
 from sklearn_xc.exceptions import DataFormatError
 
 #: White space that ends a word in the tools of word2vec.

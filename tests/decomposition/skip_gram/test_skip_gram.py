@@ -168,7 +168,6 @@ class TestBadInput:
         [
             ({"gradient": "guess"}, "gradient"),
             ({"gradient": MessagePassing()}, "MessagePassing"),
-            ({"index": "guess"}, "index"),
             ({"n_sampled": 0}, "n_sampled"),
             ({"max_memory": "much"}, "max_memory"),
         ],

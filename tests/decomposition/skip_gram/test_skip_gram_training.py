@@ -9,8 +9,7 @@ from sklearn_xc.decomposition.gradients import SampledGradient, SearchedGradient
 from sklearn_xc.decomposition.gradients.protocol import GradientTask
 from sklearn_xc.decomposition.skip_gram.collapsed_softmax import CollapsedSoftmax, ContextSampler
 from sklearn_xc.decomposition.skip_gram.cooccurrence import Cooccurrences
-from sklearn_xc.decomposition.skip_gram.newton_steps import Vectors
-from sklearn_xc.decomposition.skip_gram.training import Training
+from sklearn_xc.decomposition.skip_gram.training import Training, Vectors
 from sklearn_xc.search import make_index
 
 N_WORDS, N_CONTEXTS, DIM = 300, 170, 7
