@@ -101,27 +101,3 @@ class TestEmbed:
             np.testing.assert_array_equal(V, X.toarray())
         else:
             assert model.feature_embedding_.shape == (40, dim)
-
-
-class TestInstances:
-    @pytest.mark.parametrize("embedding_dim", [None, 6])
-    @pytest.mark.parametrize(
-        ("dtype", "expected"),
-        [
-            (np.float32, np.float32),
-            (np.float16, np.float64),
-            (bool, np.float64),
-        ],
-    )
-    def test_the_arithmetic_follows_x(self, dtype, expected, embedding_dim, make, xy):
-        X, Y = xy
-        dense = (X.toarray() * 2).astype(dtype)
-        for x in [dense] if dtype == np.float16 else [dense, sp.csr_array(dense)]:
-            model = make(embedding_dim=embedding_dim).fit(x, Y)
-            assert model.coef_.dtype == expected
-            assert model.embed(x).dtype == expected
-            if model.feature_embedding_ is not None:
-                assert model.feature_embedding_.dtype == expected
-            assert model.decision_function(x).dtype == expected
-            assert model.predict_topk(x)[1].dtype == expected
-            assert model.predict_topk(x, exact=False)[1].dtype == expected

@@ -76,25 +76,3 @@ def test_a_fifth(n_nonzero, expected, make):
     X, y = with_share(20, 20, n_nonzero), np.arange(20)
     model = make(embedding_dim="auto").fit(X, y)
     assert model.embedding_dim_ == expected
-
-
-def test_only_instances_that_train_count_and_equal_ones_once(make):
-    X = np.zeros((20, 20))
-    X[:, 0], X[0] = np.arange(20), 1.0
-    X[1] = X[0]
-    y = np.arange(20) % 2
-    y[1] = y[0]
-    weight = np.ones(20)
-
-    def chosen(X, y, weight=None):
-        return make(embedding_dim="auto", max_iter=1).fit(X, y, weight).embedding_dim_
-
-    assert chosen(X, y) == 100
-    assert chosen(X[:4], y[:4]) == 0
-    weight[4:] = 0
-    assert chosen(X, y, weight) == 0
-    weight[0] = 1000
-    assert chosen(X, y, weight) == chosen(X[[0] * 9 + [2, 3]], y[[0] * 9 + [2, 3]])
-    Y = np.eye(2, dtype=int)[y]
-    Y[4:] = 0
-    assert chosen(X, Y) == 0

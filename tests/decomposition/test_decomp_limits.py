@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from sklearn_xc.decomposition.gradients import MessagePassing
 from sklearn_xc.decomposition.losses import MaxMargin
@@ -13,25 +12,6 @@ from sklearn_xc.search import ProductIndex
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
 
 ANSWERS = ("predict", "predict_topk", "decision_function", "embed")
-
-
-class TestWeights:
-    def test_a_huge_weight_is_64_visits(self, make, xy):
-        """And weighs what it weighs: the step of a visit is a 64th of it."""
-        X, Y = xy[0].toarray()[:2], sp.csr_array([[1, 0, 0], [0, 1, 0]])
-        parameters = {
-            "embedding_dim": None,
-            "max_iter": 1,
-            "loss": "triplet",
-            "batch_size": 1,
-            "average": False,
-        }
-        model = make(learning_rate=1e-9, **parameters).fit(X, Y, [1000.0, 1.0])
-        # All scores are 0: the gradient of each visit is the same, with a rate that falls.
-        rates = 1e-9 / (1 + np.arange(65) / 65)
-        moved = np.linalg.norm(model.coef_[2])
-        longest = 1000 / 64 * rates[:64].sum() * np.linalg.norm(X[0])
-        assert moved == pytest.approx(longest, rel=0.02)
 
 
 class TestParameters:

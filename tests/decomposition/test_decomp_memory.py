@@ -41,16 +41,6 @@ def test_max_memory_holds_for_answers(call, make, xy):
         ask(model.set_params(max_memory=size - 1), xy[0])
 
 
-def test_max_memory_holds_for_the_index(make, xy):
-    model = make(gradient="mips").fit(*xy)
-    model.set_params(max_memory=3 * 14 * 6 * 8 - 1)
-    with pytest.raises(
-        MemoryBudgetError, match=r"the index, of 14 labels x 6 x 8 bytes.*exact=True"
-    ):
-        model.predict_topk(xy[0][:1], 1, exact=False)
-    model.set_params(max_memory=3 * 14 * 6 * 8).predict_topk(xy[0][:1], 1, exact=False)
-
-
 @pytest.mark.parametrize("embedding_dim", [None, 6])
 @pytest.mark.parametrize("method", ["predict_topk", "decision_function", "search"])
 def test_instances_are_embedded_some_at_a_time(method, embedding_dim, make, xy, monkeypatch):

@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV
 
 from sklearn_xc.decomposition.gradients import (
     GRADIENTS,
     MessagePassing,
 )
-from sklearn_xc.decomposition.losses import MaxMargin
 from sklearn_xc.search import Candidates, ProductIndex, SphericalIndex
 
 WAYS = {**{name: name for name in GRADIENTS}, "messages": MessagePassing(n_blocks=2)}
@@ -163,14 +161,3 @@ def test_what_is_no_part_is_told(name, first, protocol, lack, make, xy):
     for wrong, got in (("best", "'best'."), (3, "3."), (Unfinished(), f".* without {lack}")):
         with pytest.raises(ValueError, match=rf"{told}\). Got {got}"):
             make(**{name: wrong}).fit(*xy)
-
-
-def test_parameters_of_parts_are_set_from_outside(make, xy):
-    own = {"gradient": MessagePassing(), "n_candidates": 5, "sampled_epochs": 0.3}
-    grid = {"gradient__n_blocks": [1, 2], "loss__smoothing": [0.5, 2.0]}
-    search = GridSearchCV(make(MaxMargin(), **own), grid, cv=2, scoring=None)
-    search.fit(xy[0], np.arange(xy[0].shape[0]) % 3)
-    assert search.best_params_["gradient__n_blocks"] in (1, 2)
-    assert own["gradient"] == MessagePassing()
-    with pytest.raises(ValueError, match="MaxMargin: smoothing must be a positive number"):
-        make(MaxMargin()).set_params(loss__smoothing=0).fit(*xy)

@@ -175,36 +175,6 @@ class TestSteps:
         distance = np.linalg.norm(model.coef_ - twin.W)
         assert distance < 0.2 * np.linalg.norm(twin.W)
 
-    def test_averages(self, make, slow_loss, orders):
-        """Each epoch in proportion to the growth of its fourth power: two of them, 1/16 and 15/16.
-
-        Averages look at the weights when an eighth as many instances have passed as there are rows;
-        here, at each mini-batch.
-        """
-        X, sets, y = make_data()
-        model = fitted(make, X, y, "margin", "exact", average=True)
-        twin = Twin(
-            slow_loss, "margin", 1.0, b=0.01 * log_frequencies(sets), rate=0.2, interval=float(N)
-        )
-        means, last = [twin.W.copy(), twin.b.copy()], 0
-        for order in orders:
-            for first in range(0, len(order), BATCH):
-                if twin.visits:  # before the next step
-                    self.blend(means, twin, last)
-                    last = twin.visits
-                twin.run(X, sets, order[first : first + BATCH], np.ones(N))
-            self.blend(means, twin, last)
-            last = twin.visits
-        np.testing.assert_allclose(model.coef_, means[0], atol=1e-12)
-        np.testing.assert_allclose(model.intercept_, means[1], atol=1e-12)
-        assert np.abs(twin.b - means[1]).max() > 1e-3
-
-    @staticmethod
-    def blend(means, twin, last):
-        share = 1 - (last / twin.visits) ** 4
-        for mean, now in zip(means, (twin.W, twin.b), strict=True):
-            mean += share * (now - mean)
-
     def test_weights_are_visits(self, make, slow_loss, orders):
         X, sets, y = make_data()
         weight = np.random.default_rng(0).choice([0.5, 1.0, 2.5, 100.0], N)
@@ -219,19 +189,6 @@ class TestSteps:
         loss = twin.run(X, sets, order, weight / visits)
         assert model.fit_report_["loss"][0] == pytest.approx(loss, rel=1e-12)
         np.testing.assert_allclose(model.coef_, twin.W, atol=1e-12)
-
-
-class TestSearch:
-    def test_all_candidates_by_the_default_are_close_to_exact(self, make):
-        """The search passes over what it estimates to have no gradient."""
-        X, _, y = make_data("classes", np.float32)
-        exact = fitted(make, X, y, "margin", "exact", max_iter=20)
-        model = fitted(make, X, y, "margin", "exact", max_iter=20, gradient="decomp_mips")
-        assert model.index_recall_ == 1.0
-        assert exact.index_recall_ is None
-        np.testing.assert_allclose(model.fit_report_["loss"], exact.fit_report_["loss"], rtol=0.02)
-        distance = np.linalg.norm(model.coef_ - exact.coef_)
-        assert distance < 0.05 * np.linalg.norm(exact.coef_)
 
 
 class TestMinimum:

@@ -9,7 +9,6 @@ from sklearn_xc._parallel.team import Team
 from sklearn_xc.decomposition.gradients import GRADIENTS, MessagePassing, SearchedGradient, protocol
 from sklearn_xc.decomposition.gradients.message_passing import Coupled
 from sklearn_xc.decomposition.gradients.protocol import Batch, GradientTask, SetLoss
-from sklearn_xc.decomposition.gradients.scored import Sampled
 from sklearn_xc.decomposition.gradients.searched import FollowingIndex, Searched
 from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin
 from sklearn_xc.search import INDEXES, Candidates
@@ -115,31 +114,6 @@ def test_some_labels_give_the_gradient_of_those(name, loss, label_set_loss):
         assert losses[i] == pytest.approx(batch.weight[i] * value, rel=1e-12)
         np.testing.assert_allclose(dense[i, labels], batch.weight[i] * gradient, atol=1e-12)
         assert not dense[i, np.setdiff1d(np.arange(K), labels)].any()
-
-
-def test_samples_are_drawn_anew_for_each_batch_and_the_same_for_its_instances():
-    W, batch = make()
-    W = np.zeros_like(W)  # all drawn labels have a gradient
-    method = Sampled(set_loss("triplet"), 10, (0, 1))
-    drawn = []
-    for _ in range(200):
-        gradient = gradient_of(method, W, batch)
-        positives = set(batch.positives.tolist())
-        sets = [
-            set(row[:m].tolist()) - positives
-            for row, m in zip(gradient.labels, gradient.counts, strict=True)
-        ]
-        assert all(s == sets[0] for s in sets)
-        drawn.append(frozenset(sets[0]))
-    assert len(set(drawn)) > 190
-    counts = np.bincount([k for s in drawn for k in s], minlength=K)
-    others = np.setdiff1d(np.arange(K), batch.positives)
-    assert counts[others].sum() == counts.sum()
-    # Binomial: 200 draws with a chance of 1 in 6, four deviations of 5.3.
-    assert np.abs(counts[others] - 200 / 6).max() < 4 * np.sqrt(200 / 6 * 5 / 6)
-    again = Sampled(set_loss("triplet"), 10, (0, 1))
-    first = gradient_of(again, W, batch)
-    assert set(first.labels[0, : first.counts[0]].tolist()) >= drawn[0]
 
 
 @each_kind

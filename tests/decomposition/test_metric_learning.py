@@ -218,12 +218,3 @@ class TestTraining:
         mean = few @ X / few.sum()
         own = np.array([few[y == k] @ X[y == k] / few[y == k].sum() for k in range(K)])
         np.testing.assert_allclose(weighted.coef_ / 2, mean + 0.3 * (own - mean), atol=1e-12)
-
-    def test_goes_on_by_a_warm_start(self):
-        X, y = make_points(noise=0.8)
-        model = make("mahalanobis", "softmax", warm_start=True, embedding_dim=None).fit(X, y)
-        before = model.fit_report_["loss"][-1]
-        assert model.fit(X, y).fit_report_["loss"][-1] < before
-        model.set_params(metric="euclidean")
-        with pytest.raises(ValueError, match="metric='euclidean' does not fit the weights"):
-            model.fit(X, y)

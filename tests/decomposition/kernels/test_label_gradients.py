@@ -219,17 +219,3 @@ class TestEstimates:
         wants_more[:] = True
         search(data, loss, *best(data, 3), False, np.zeros(5, np.int64), wants_more)
         assert not wants_more.any()
-
-
-@each_loss
-def test_instances_do_not_depend_on_each_other(loss):
-    data = make(n_positive=3)
-    found, scores = best(data, 50)
-    together = search(data, loss, found, scores, False)
-    for i in range(5):
-        alone = SimpleNamespace(**vars(data))
-        alone.n, alone.V, alone.weight = 1, data.V[i : i + 1], data.weight[i : i + 1]
-        alone.indptr, alone.positives = np.array([0, 3]), data.sets[i]
-        losses, gradients = search(alone, loss, found[i : i + 1], scores[i : i + 1], False)
-        assert losses.tobytes() == together[0][i : i + 1].tobytes()
-        assert gradients.tobytes() == together[1][i : i + 1].tobytes()

@@ -244,17 +244,3 @@ def test_uneven_lists(label_set_loss, loss):
         assert losses[i] == pytest.approx(value, rel=1e-12, abs=1e-12)
         found = [gradients[i].get(k, 0.0) for k in union]
         np.testing.assert_allclose(found, gradient, atol=1e-12)
-
-
-@each_loss
-@pytest.mark.parametrize("n_rounds", [0, 2])
-def test_results_do_not_depend_on_the_batch(loss, n_rounds):
-    batch = uneven_batch()
-    losses, gradients = couple(loss, batch, n_rounds=n_rounds)
-    for rows in ([0], [3], [5, 2, 0], [4, 1, 3]):
-        for part in (batch.of(rows), batch.of(rows)._replace(width=50)):
-            part_losses, part_gradients = couple(loss, part, n_rounds=n_rounds)
-            assert part_losses.tobytes() == losses[rows].tobytes()
-            assert [list(g.items()) for g in part_gradients] == [
-                list(gradients[i].items()) for i in rows
-            ]

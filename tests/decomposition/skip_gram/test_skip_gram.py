@@ -176,18 +176,6 @@ class TestBadInput:
         with pytest.raises((ValueError, TypeError), match=match):
             quick(**parameters).fit(SENTENCES)
 
-    @pytest.mark.parametrize(
-        ("names", "match"),
-        [
-            ({"words": ["a", "b"]}, "words must be 3 names"),
-            ({"words": ["a", "b", "a"]}, "words"),
-            ({"contexts": ["a", "b"]}, "contexts must be 3 names"),
-        ],
-    )
-    def test_names_of_a_matrix(self, names, match):
-        with pytest.raises(ValueError, match=match):
-            quick().fit(np.ones((3, 3)), **names)
-
     def test_names_of_sentences(self):
         with pytest.raises(ValueError, match="words must be None where X is sentences"):
             quick().fit(SENTENCES, words=["a"])

@@ -64,14 +64,6 @@ class TestThereAndBack:
 
 
 class TestFilesOfOthers:
-    def test_text_of_the_first_word2vec(self, tmp_path):
-        path = tmp_path / "v"
-        path.write_bytes(b"2 3\n</s> 0.004003 0.004419 -0.003830 \nthe 1 -2e-1 +.5 \n")
-        words, vectors = read_word2vec(path)
-        assert words.tolist() == ["</s>", "the"]
-        expected = [[0.004003, 0.004419, -0.00383], [1, -0.2, 0.5]]
-        np.testing.assert_array_equal(vectors, np.array(expected, np.float32))
-
     def test_binary_of_the_first_word2vec_has_newlines(self, tmp_path):
         path = tmp_path / "v"
         rows = [
@@ -81,20 +73,6 @@ class TestFilesOfOthers:
         words, vectors = read_word2vec(path)
         assert words.tolist() == WORDS
         np.testing.assert_array_equal(vectors, VECTORS)
-
-    @pytest.mark.parametrize("binary", [False, True])
-    @pytest.mark.parametrize("dim", [1, 5])
-    def test_of_gensim(self, tmp_path, binary, dim):
-        models = pytest.importorskip("gensim.models")
-        keyed = models.KeyedVectors(dim)
-        keyed.add_vectors(WORDS, VECTORS[:, :dim])
-        path = tmp_path / "gensim"
-        keyed.save_word2vec_format(path, binary=binary)
-        words, vectors = read_word2vec(path)
-        assert words.tolist() == WORDS
-        np.testing.assert_array_equal(vectors, VECTORS[:, :dim])
-        ours = written(tmp_path, WORDS, VECTORS[:, :dim], binary)
-        assert ours.read_bytes() == path.read_bytes()
 
 
 class TestWritingIsRefused:

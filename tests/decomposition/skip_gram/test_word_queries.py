@@ -135,14 +135,6 @@ class TestSimilarity:
         assert type(single) is float
         assert single == pytest.approx(units[1] @ units[2], abs=1e-14)
 
-    def test_of_zeros_and_parallels(self, vectors):
-        model = model_of(vectors)
-        assert model.similarity("w5", "w5") == model.similarity("w5", "w1") == 0.0
-        assert model.similarity("w8", "w20") == pytest.approx(1.0, abs=1e-12)
-        assert model.similarity("w8", "w21") == pytest.approx(-1.0, abs=1e-12)
-        everything = [f"w{i}" for i in range(60)]
-        assert np.abs(model.similarity(everything, everything)).max() <= 1.0
-
     def test_what_is_refused(self, vectors):
         model = model_of(vectors, handle_unknown="zero")
         with pytest.raises(ValueError, match=r"^Words.similarity: b must be among .*Got 'w99'"):
