@@ -111,7 +111,12 @@ class EmbeddingAnswers(XCClassifier):
         array([0, 1])
         """
         check_is_fitted(self)
-        return self._embed(self._instances(X))
+        instances = self._instances(X)
+        shape = instances.shape[0], self.coef_.shape[1]
+        array = Allocation("embeddings of the instances", shape, self.coef_.itemsize)
+        advice = "Ask for fewer instances at a time."
+        require_memory([array], self._allowed_bytes(), type(self).__name__, advice)
+        return self._embed(instances)
 
     @built_apart
     def add_labels(
@@ -192,15 +197,11 @@ class EmbeddingAnswers(XCClassifier):
         name = f"{type(self).__name__}: X"
         if self._reads_texts:
             return self._texts(X, name, reset=reset)
-        if isinstance(X, TextsWithFeatures):
+        if isinstance(X, TextsWithFeatures) or looks_like_texts(X):
             raise ValueError(
                 f"{name} must be a matrix of features, which the encoder reads. Got "
-                "TextsWithFeatures: pass its features, or an encoder that reads texts."
-            )
-        if looks_like_texts(X):
-            raise ValueError(
-                f"{name} must be a matrix of features, which the encoder reads. Got texts: put a "
-                "vectorizer before the classifier, make_pipeline(TfidfVectorizer(), "
+                f"{'texts' if looks_like_texts(X) else 'TextsWithFeatures'}: pass features, put a "
+                f"vectorizer before the classifier, make_pipeline(TfidfVectorizer(), "
                 f"{type(self).__name__}()), or pass an encoder that reads texts."
             )
         return rows_in_range(check_instances(self, X, reset=reset), name)
@@ -212,13 +213,10 @@ class EmbeddingAnswers(XCClassifier):
             self.__dict__.pop("n_features_in_", None)
             self.__dict__.pop("feature_names_in_", None)
         elif has_features != self._has_given_features:
-            wanted = "texts alone, as in fit."
+            wanted = "texts alone"
             if self._has_given_features:
-                n_features = self.n_features_in_  # type: ignore[attr-defined]
-                wanted = f"TextsWithFeatures, as in fit, of {n_features} features."
-            elif getattr(self, "vectorizer_", None) is not None:
-                wanted = "texts alone, as in fit: the vectorizer makes their features."
-            raise ValueError(f"{name} must be {wanted} Got {type(X).__name__}.")
+                wanted = f"TextsWithFeatures of {self.n_features_in_} features"
+            raise ValueError(f"{name} must be {wanted}, as in fit. Got {type(X).__name__}.")
         if not has_features:
             return text_rows(X, name)
         texts = text_rows(X.texts, name).texts

@@ -15,7 +15,6 @@ this: Delicious 47.1, 22.7, 54.3; cooking.stackexchange 47.4, 53.6, 56.1; citeul
 ``fusion="tree"``: a regression tree beside the sum of all scores, as in the paper.
 """
 
-from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,7 +129,7 @@ class Trees(NamedTuple):
     n_scores_=Number("int", least=0),
     trees_=Record("Trees", inputs=lambda fusion: fusion.n_scores_ + 1),
 )
-class ScoreFusion(ABC):
+class ScoreFusion:
     """Fused scores of pairs of an instance and a label.
 
     ``fit`` takes instances that neither encoder nor classifiers were trained on: on others, the
@@ -147,21 +146,8 @@ class ScoreFusion(ABC):
         Scores of a pair.
     """
 
-    trees_: Trees
-    n_scores_: int
-
     def __init__(self, random_state: int = 0) -> None:
         self.random_state = random_state
-
-    @abstractmethod
-    def fit(self, pairs: Pairs, frequencies: np.ndarray) -> "ScoreFusion":
-        """Learn from pairs, relevant and others, and the training frequency of each label."""
-
-    @abstractmethod
-    def _fuse(
-        self, trees: Any, scores: np.ndarray, frequencies: np.ndarray, out: np.ndarray
-    ) -> None:
-        """Write fused scores of pairs: (n, n_scores), float64 of shape (n,), and (n,)."""
 
     def __call__(self, scores: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
         """Return fused scores of shape (...) from scores (..., n_scores), in their dtype.
@@ -171,7 +157,7 @@ class ScoreFusion(ABC):
         shape = scores.shape[:-1]
         frequencies = np.broadcast_to(frequencies, shape)
         out = np.empty(frequencies.size, scores.dtype)
-        self._fuse(
+        self._fuse(  # of the subclass
             tuple(map(read_only, self.trees_)),
             read_only(np.ascontiguousarray(scores).reshape(-1, scores.shape[-1])),
             np.ascontiguousarray(frequencies, np.float64).ravel(),
@@ -276,10 +262,6 @@ class BoostedFusion(ScoreFusion):
     trees_ : Trees
         None of them if the logistic model alone is best.
     """
-
-    linear_: np.ndarray
-    levels_: MixtureLevels
-    rarest_: float
 
     def fit(self, pairs: Pairs, frequencies: np.ndarray) -> "BoostedFusion":
         """Fit both models and choose their mixture; see ``ScoreFusion``."""

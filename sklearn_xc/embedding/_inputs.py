@@ -181,28 +181,19 @@ def label_texts(
     Raises TypeError or ValueError for anything but texts in the form of X.
     """
     name = f"{estimator}: label_features"
-    needed = f"{name} must be a text for each label, which the encoder reads."
     if label_features is None:
-        raise ValueError(f"{needed} Got None.")
+        raise ValueError(f"{name} must be texts, which the encoder reads. Got None.")
     given = _of_all_labels(label_features, n_labels, name)
     features = given.features
     has_both = isinstance(features, TextsWithFeatures)
-    if has_both and n_features is not None:
-        rows = label_rows(features.features, n_labels, n_features, DTYPE, estimator)
-        return TextRows.of(text_rows(features.texts, name).texts, rows)
-    if has_both:
-        raise ValueError(
-            f"{name} must be texts alone, as X is. Got TextsWithFeatures: pass X as "
-            "TextsWithFeatures, too, or the texts of the labels alone."
-        )
-    if not given.is_text:
-        raise ValueError(f"{needed} Got a matrix: encoder='bag' reads features.")
-    if n_features is not None:
-        raise ValueError(
-            f"{name} must have features, as X has beside its texts. Got texts alone: pass "
-            "TextsWithFeatures(label_texts, label_rows)."
-        )
-    return text_rows(features, name)
+    if has_both != (n_features is not None) or not (has_both or given.is_text):
+        wanted = "texts alone" if n_features is None else "TextsWithFeatures(texts, rows)"
+        got = "texts alone" if given.is_text else type(features).__name__
+        raise ValueError(f"{name} must be {wanted}, as X is. Got {got}.")
+    if not has_both:
+        return text_rows(features, name)
+    rows = label_rows(features.features, n_labels, n_features, DTYPE, estimator)
+    return TextRows.of(text_rows(features.texts, name).texts, rows)
 
 
 def as_label_features(label_features: Any, name: str) -> LabelFeatures:
@@ -219,7 +210,7 @@ def _of_all_labels(label_features: Any, n_labels: int, name: str) -> LabelFeatur
         return given
     advice = (
         "If y is a part in which classes are missing, pass LabelFeatures(features, classes=...), "
-        "which says whose each row is."
+        "which names the class of each row."
         if isinstance(label_features, LabelFeatures)
         else "Cross-validation slices a bare matrix or list with as many rows as X: if that "
         "happened here, pass sklearn_xc.LabelFeatures(label_features), which it leaves whole."
@@ -263,25 +254,17 @@ def vectorized_rows(
     """
     name = f"{estimator}: vectorizer {type(vectorizer).__name__}"
     made = vectorizer.transform(texts.tolist())
-    if not sp.issparse(made):
-        shape = f" of shape {tuple(made.shape)}" if hasattr(made, "shape") else ""
+    if sp.issparse(made):
+        check_sparse(made, name)
+    is_right = sp.issparse(made) and made.dtype.kind in "biuf" and made.shape[0] == len(texts)
+    if not is_right or made.shape[1] >= 2**31 - 1 or n_features not in (None, made.shape[1]):
+        wanted = "less than 2**31 - 1" if n_features is None else n_features
         raise ValueError(
-            f"{name} must make a sparse matrix, with a row for each text. Got "
-            f"{type(made).__name__}{shape}."
+            f"{name} must make a sparse matrix of real numbers, of {len(texts)} rows, one for each "
+            f"text, and {wanted} features. Got {type(made).__name__} of shape {np.shape(made)}, "
+            f"dtype {getattr(made, 'dtype', None)}."
         )
-    check_sparse(made, name)
-    n, d = made.shape
-    if n != len(texts) or d >= 2**31 - 1 or n_features not in (None, d):
-        features = "less than 2**31 - 1" if n_features is None else f"{n_features}"
-        raise ValueError(
-            f"{name} must make {len(texts)} rows of {len(texts)} texts, of {features} features. "
-            f"Got shape {tuple(made.shape)}."
-        )
-    if made.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must make real numbers. Got dtype {made.dtype}.")
-    if made.dtype.kind != "f":
-        made = made.astype(np.float64)
-    rows = as_csr_rows(sp.csr_array(made))
+    rows = as_csr_rows(sp.csr_array(made if made.dtype.kind == "f" else made.astype(np.float64)))
     if not np.isfinite(rows.data).all():
         raise ValueError(f"{name} must make finite numbers. Got NaN or infinity.")
     return rows_in_range(rows, name, DTYPE)
@@ -297,15 +280,9 @@ def is_vectorizer(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
 # Encoders
 
 
-def reads_texts(encoder: Any, estimator: str) -> bool:
+def reads_texts(encoder: Any) -> bool:
     """Return whether an encoder reads texts, not sparse rows."""
-    reads = getattr(encoder, "reads", "rows")
-    if reads not in ("rows", "texts"):
-        raise ValueError(
-            f"{estimator}: encoder {type(encoder).__name__} must declare reads = 'rows' or reads = "
-            f"'texts'. Got {reads!r}."
-        )
-    return bool(reads == "texts")
+    return bool(getattr(encoder, "reads", "rows") == "texts")
 
 
 def as_matrix(rows: CsrRows) -> sp.csr_array:

@@ -3,8 +3,6 @@
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._inputs import CsrRows, TextRows, features_beside
@@ -59,6 +57,9 @@ def fit_arrays(
     n_batch, reads = min(sampler.batch_size_, n), sampler.reads
     n_pool = min(n_batch * (1 + sampler.n_negatives), n_labels)
     width = None if isinstance(X, TextRows) else X.shape[1]
+    per_instance = len(examples.positives.labels) / max(1, n)  # each value is in as many means
+    n_of_means = int(min(_n_values(X) * per_instance, n_labels * X.shape[1]))
+    n_label_values = n_of_means if Z is None else _n_values(Z)
 
     def of_encoder(method: str, *arguments: Any) -> list[Allocation]:
         shapes = getattr(encoder, method)(*arguments) if hasattr(encoder, method) else []
@@ -85,7 +86,7 @@ def fit_arrays(
     return [
         Allocation("features of the instances", (_n_values(X),), 4 + size, 6),
         Allocation("numbers of the instances", (n,), 8, 20),
-        Allocation("features of the labels", (_n_label_values(examples, Z),), 4 + size, 4),
+        Allocation("features of the labels", (n_label_values,), 4 + size, 4),
         *of_encoder("parameter_shapes", width, dim),
         *max(phases, key=lambda phase: sum(array.n_bytes for array in phase)),
     ]
@@ -96,12 +97,3 @@ def _n_values(rows: CsrRows) -> int:
     beside = features_beside(rows)
     own = len(rows.data) if isinstance(rows, TextRows) else 0
     return own + (0 if beside is None else len(beside.data))
-
-
-def _n_label_values(examples: Examples, Z: CsrRows | None) -> int:
-    """Return the number of values of the labels' rows, at most those of the means of instances."""
-    if Z is not None:
-        return _n_values(Z)
-    (indptr, labels), rows = examples.positives, examples.X
-    n_values = np.bincount(labels, np.repeat(np.diff(rows.indptr), np.diff(indptr)))
-    return int(np.minimum(n_values, rows.shape[1]).sum())

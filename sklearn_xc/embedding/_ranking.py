@@ -99,7 +99,7 @@ class ShortlistIndex:
         self._index.build(np.ascontiguousarray(rows), seed=0)
 
     def is_of(self, coef: np.ndarray, unseen: np.ndarray, parameter: Any) -> bool:
-        """Return whether the index was built of these arrays and this parameter, as it is now."""
+        """Return whether the index was built of these arrays and this parameter, unchanged."""
         now = self._identity(coef, unseen, parameter)
         return len(now) == len(self._source) and all(
             one is other for one, other in zip(now, self._source, strict=True)

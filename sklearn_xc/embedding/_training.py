@@ -7,9 +7,8 @@ The data of a mini-batch, whose labels are called its pool::
                   module.learn <- gradients by V and by Z <-'
 """
 
-import contextlib
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -286,22 +285,16 @@ class SiameseTraining:
         n_known = len(reports)
         for _ in reports:
             progress.known()
-        with contextlib.closing(self.run(n_known)) as epochs:
-            for _ in range(n_known, self._n_epochs):
+        with Team(self._n_workers) as team:
+            for epoch in range(n_known, self._n_epochs):
                 task = progress.begin()
-                reports.append(next(epochs))
+                reports.append(self._epoch(epoch, team))
                 loop.put(lambda: self._kept(reports))
                 if progress.end(task, str(reports[-1])):
                     break
         if len(reports) > n_known:
             loop.put(lambda: self._kept(reports), is_final=True)
         return reports
-
-    def run(self, first: int = 0) -> Iterator[EpochReport]:
-        """Train from an epoch on."""
-        with Team(self._n_workers) as team:
-            for epoch in range(first, self._n_epochs):
-                yield self._epoch(epoch, team)
 
     def _kept(self, reports: list[EpochReport]) -> dict[str, np.ndarray]:
         sampler: Any = self._sampler

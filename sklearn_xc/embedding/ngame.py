@@ -74,8 +74,6 @@ _MOST_HELD_OUT = 10_000
 _SHARE, _ENOUGH, _LARGEST_SHARE = 0.1, 300, 0.3
 #: Held-out instances that determine the norms of substitutes for means, at most.
 _MOST_FOR_NORMS = 500
-#: Bytes of the scores of held-out pairs that are found together.
-_PAIR_BYTES = 2**28
 #: Weights of instances between which sums and products stay numbers, also of float32 in a tree.
 _LIGHTEST, _HEAVIEST = 1e-20, 1e20
 
@@ -430,14 +428,12 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         self.encoder_ = new_part(self.encoder, ENCODERS, _ENCODER_METHODS, who, protocol)
         sampler = self._new_sampler()
         make_index(self.index, who=f"{name}: index")
-        self._reads_texts = reads_texts(self.encoder_, name)
+        self._reads_texts = reads_texts(self.encoder_)
         self.__dict__.pop("vectorizer_", None)  # of an earlier fit
         if not self._reads_texts and not isinstance(self.vectorizer, str | None):
             raise ValueError(
                 f"{name}: vectorizer must be 'tfidf', its default, or None: the encoder reads "
-                "features, not texts. Put a vectorizer before the classifier, "
-                f"make_pipeline(TfidfVectorizer(), {name}()). Got "
-                f"{type(self.vectorizer).__name__}."
+                f"features, not texts. Got {type(self.vectorizer).__name__}."
             )
         known = {"encoder": (self.encoder_, ENCODERS), "sampler": (sampler, SAMPLERS)}
         for part, (own, table) in known.items():
@@ -458,14 +454,12 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
 
     def _weights(self, sample_weight: Any, n: int) -> np.ndarray:
         weight = check_weights(self, sample_weight, n)
-        if weight is None:
-            return np.ones(n)
-        strange = (weight > 0) & ((weight < _LIGHTEST) | (weight > _HEAVIEST))
-        if strange.any():
-            at = int(strange.argmax())
+        weight = np.ones(n) if weight is None else weight
+        strange = weight[(weight > 0) & ((weight < _LIGHTEST) | (weight > _HEAVIEST))]
+        if len(strange):
             raise ValueError(
                 f"{type(self).__name__}: sample_weight must be 0 or from {_LIGHTEST:g} to "
-                f"{_HEAVIEST:g}. Got {weight[at]:g} in row {at}. Divide all by their mean."
+                f"{_HEAVIEST:g}. Got {strange[0]:g}. Divide all by their mean."
             )
         return weight
 
@@ -631,15 +625,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
     def _fit_fusion(self, examples: Examples, V: np.ndarray, seed: int) -> None:
         """Fit the fusion to the pairs of shortlists, if some are relevant and some are not."""
         ranking, n_labels = self._ranking(with_index=True), len(self.classes_)
-        n_listed = min(3 * self._shortlist_size(1), n_labels)
-        n_together = max(1, _PAIR_BYTES // (100 * ranking.n_scores * n_listed))
-        pieces = []
-        for first in range(0, len(V), n_together):
-            rows = np.arange(first, min(first + n_together, len(V)))
-            part = examples.take(rows)
-            pairs = Pairs.of_shortlists(part, V[rows], ranking, self.n_candidates, n_labels)
-            pieces.append(pairs._replace(of=rows[pairs.of]))
-        pairs = Pairs(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
+        pairs = Pairs.of_shortlists(examples, V, ranking, self.n_candidates, n_labels)
         # Every label of a held-out instance also has training instances, by choice: labels without
         # any would seem to be always wrong. When fused, they count as the rarest.
         pairs = pairs.take(np.flatnonzero(self._seen.counts[pairs.label] > 0))
@@ -659,7 +645,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         encoder = ENCODERS.get(self.encoder) if isinstance(self.encoder, str) else self.encoder
-        if getattr(encoder, "reads", "rows") == "texts":
+        if reads_texts(encoder):
             tags.input_tags.string = tags.input_tags.one_d_array = True
             tags.input_tags.sparse = tags.input_tags.two_d_array = False
         return tags

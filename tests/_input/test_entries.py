@@ -1,9 +1,9 @@
-"""Entries of rows, put together and left out, against lists."""
+"""Entries of rows, put together, against lists."""
 
 import numpy as np
 import pytest
 
-from sklearn_xc.embedding.kernels.steps import copy_entries, thin_entries
+from sklearn_xc.embedding.kernels.steps import copy_entries
 
 
 def make(seed, n=6, dtype=np.float64):
@@ -26,23 +26,3 @@ def test_rows_are_copied_one_after_another(dtype):
     at = [t for s, c in zip(starts, counts, strict=True) for t in range(s, s + c)]
     assert out_ids.tolist() == [-1, -1, *ids[at], -1]
     assert out_values.tolist() == [-1, -1, *values[at], -1]
-
-
-@pytest.mark.parametrize("dropout", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("seed", range(3))
-def test_some_are_left_out(dropout, seed):
-    rng = np.random.default_rng(seed)
-    _, counts, *_ = make(seed)
-    starts, n = np.cumsum(counts) - counts, int(counts.sum())
-    ids, values = rng.integers(0, 99, n).astype(np.int32), rng.random(n)
-    draws = rng.random(n, np.float32)
-    draws[0] = 0.5  # the border stays
-    kept = [
-        [(ids[t], 2 * values[t]) for t in range(s, s + c) if draws[t] >= dropout]
-        for s, c in zip(starts, counts, strict=True)
-    ]
-    total = thin_entries(starts, counts, ids, values, draws, np.float32(dropout), 2.0)
-    assert total == sum(map(len, kept))
-    for start, count, expected in zip(starts, counts, kept, strict=True):
-        own = slice(start, start + count)
-        assert list(zip(ids[own], values[own], strict=True)) == expected

@@ -47,10 +47,10 @@ class RowsAsTexts(NGAMEEmbeddingXC):
 
     _has_given_features = False  # the matrix is all in the texts
 
-    def _instances(self, X, *, reset=False, is_training=False):
+    def _instances(self, X, *, reset=False):
         rows = check_instances(self, X, reset=reset)
         name = f"{type(self).__name__}: X"
-        return TextRows.of(texts_of(rows_in_range(rows, name, is_training=is_training)))
+        return TextRows.of(texts_of(rows_in_range(rows, name)))
 
     def _label_rows(self, given, n_labels, dtype, n_features):
         rows = label_rows(given, n_labels, self.n_features_in_, np.float64, type(self).__name__)

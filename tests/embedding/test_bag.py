@@ -1,4 +1,4 @@
-"""A bag of embeddings: against numpy, its gradients against finite differences, dropout."""
+"""A bag of embeddings: against numpy, its gradients against finite differences."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from sklearn_xc.embedding.encoders import BagOfEmbeddings
 
 D, DIM = 11, 5
-RESIDUAL = pytest.mark.parametrize("residual", [True, False])
 
 
 def make_inputs(seed, n=8, dtype=np.float64):
@@ -24,12 +23,12 @@ def joined(*parts):
     return sp.csr_array(sp.vstack(parts))
 
 
-def make_encoder(residual, dtype=np.float64, **params):
+def make_encoder(dtype=np.float64):
     """Return an encoder whose parameters are anything."""
-    encoder = BagOfEmbeddings(residual=residual, **params)
+    encoder = BagOfEmbeddings()
     encoder.start(make_inputs(0, dtype=dtype)[0], DIM, 0)
     rng = np.random.default_rng(5)
-    for array in encoder.block_ or ():
+    for array in encoder.block_:
         array[:] = rng.normal(size=array.shape)
     return encoder
 
@@ -37,10 +36,8 @@ def make_encoder(residual, dtype=np.float64, **params):
 def reference(encoder, X):
     """Return the embeddings of dense rows."""
     U = X.astype(np.float64) @ encoder.embeddings_
-    Y = U
-    if encoder.block_ is not None:
-        A, bias, B = (array.astype(np.float64) for array in encoder.block_)
-        Y = U + np.maximum(U @ A + bias, 0.0) @ B
+    A, bias, B = (array.astype(np.float64) for array in encoder.block_)
+    Y = U + np.maximum(U @ A + bias, 0.0) @ B
     norms = np.linalg.norm(Y, axis=1, keepdims=True)
     V = np.divide(Y, norms, out=np.zeros_like(Y), where=norms > 0)
     V[~X.any(axis=1)] = 0.0
@@ -57,10 +54,9 @@ def by_embeddings(gradients):
     return out
 
 
-@RESIDUAL
 @pytest.mark.parametrize(("dtype", "tol"), [(np.float32, 1e-6), (np.float64, 1e-14)])
-def test_embeddings(residual, dtype, tol):
-    encoder, (inputs, X) = make_encoder(residual, dtype), make_inputs(0, dtype=dtype)
+def test_embeddings(dtype, tol):
+    encoder, (inputs, X) = make_encoder(dtype), make_inputs(0, dtype=dtype)
     V = encoder.encode(inputs)
     np.testing.assert_allclose(V, reference(encoder, X), atol=10 * tol)
     assert not V[1].any()
@@ -71,7 +67,7 @@ def test_embeddings(residual, dtype, tol):
 
 
 def parameters(encoder):
-    return [encoder.embeddings_, *(encoder.block_ or ())]
+    return [encoder.embeddings_, *(encoder.block_)]
 
 
 def slopes(function, arrays, step=1e-6):
@@ -90,11 +86,9 @@ def slopes(function, arrays, step=1e-6):
     return out
 
 
-@RESIDUAL
-@pytest.mark.parametrize("dropout", [0.0, 0.4])
-def test_gradients(residual, dropout):
+def test_gradients():
     """Of a loss that couples inputs of two parts, with weights; some come twice, some are empty."""
-    encoder = make_encoder(residual, dropout=dropout)
+    encoder = make_encoder()
     inputs = joined(make_inputs(0)[0][[0, 1, 5, 2, 5]], make_inputs(1)[0][[4, 7, 1, 0]])
     weight = np.array([1.0, 3.0, 0.25, 0.0, 2.0])
 
@@ -110,9 +104,9 @@ def test_gradients(residual, dropout):
     scores = 2 * weight[:, None] * (V[:5] @ V[5:].T)
     G[:5], G[5:] = scores @ V[5:], scores.T @ V[:5]
     found = encoder.gradients(forward(), G)
-    arrays = [by_embeddings(found), *(found.by_block or ())]
+    arrays = [by_embeddings(found), *found.by_block]
     expected = slopes(loss, parameters(encoder))
-    assert len(arrays) == (4 if residual else 1)
+    assert len(arrays) == 4
     for got, numeric in zip(arrays, expected, strict=True):
         np.testing.assert_allclose(got, numeric, atol=1e-7)
         assert np.abs(numeric).max() > 0.05
@@ -121,10 +115,9 @@ def test_gradients(residual, dropout):
     np.testing.assert_array_equal(again.by_sums, found.by_sums)
 
 
-@RESIDUAL
-def test_the_first_step_of_each_parameter_is_the_rate(residual):
+def test_the_first_step_of_each_parameter_is_the_rate():
     """Adam's, against the gradient; features that do not occur stay."""
-    encoder = make_encoder(residual)
+    encoder = make_encoder()
     before = [array.copy() for array in parameters(encoder)]
     inputs, X = make_inputs(0)
     rows = np.array([0, 1, 2])
@@ -132,7 +125,7 @@ def test_the_first_step_of_each_parameter_is_the_rate(residual):
     G = np.random.default_rng(1).normal(size=passed.V.shape)
     found = encoder.gradients(passed, G)
     encoder.learn(passed, G, 0.01)
-    gradients = [by_embeddings(found), *(found.by_block or ())]
+    gradients = [by_embeddings(found), *found.by_block]
     for old, new, gradient in zip(before, parameters(encoder), gradients, strict=True):
         moved = np.abs(gradient) > 1e-4
         assert moved.any()
@@ -146,14 +139,12 @@ def test_the_first_step_of_each_parameter_is_the_rate(residual):
 
 
 def test_the_block_begins_as_the_identity():
-    inputs, _ = make_inputs(0)
-    ends = []
-    for residual in (True, False):
-        encoder = BagOfEmbeddings(residual=residual)
-        encoder.start(inputs, DIM, 3)
-        ends.append(encoder.encode(inputs))
-    np.testing.assert_allclose(ends[0], ends[1], atol=1e-15)
-    assert not encoder.block_
+    inputs, X = make_inputs(0)
+    encoder = BagOfEmbeddings()
+    encoder.start(inputs, DIM, 3)
+    sums = X @ encoder.embeddings_
+    norms = np.linalg.norm(sums, axis=1, keepdims=True)
+    np.testing.assert_allclose(encoder.encode(inputs), sums / np.where(norms, norms, 1), atol=1e-15)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 50.0])
@@ -168,38 +159,7 @@ def test_sums_have_norm_about_one_at_the_start(scale):
     assert np.isfinite(encoder.embeddings_).all()
 
 
-def test_what_is_left_out_is_drawn_anew_and_the_rest_scaled():
-    encoder, (inputs, X) = make_encoder(False, dropout=0.25), make_inputs(0)
-    rows, rng = np.array([0, 1, 4, 0]), np.random.default_rng(0)
-    n_passes, total, kept = 600, np.zeros((4, D)), 0
-    for _ in range(n_passes):
-        passed = encoder.forward(inputs[rows], rng)
-        seen = np.zeros((4, D))
-        starts, counts, ids, values = passed.entries
-        for i in range(4):
-            own = slice(starts[i], starts[i] + counts[i])
-            seen[i, ids[own]] = values[own]
-        np.testing.assert_allclose(seen, np.where(seen != 0, X[rows] / 0.75, 0.0))
-        np.testing.assert_allclose(passed.U, seen @ encoder.embeddings_, atol=1e-13)
-        kept += ((seen != 0) != (seen[3] != 0))[0].any()
-        total += seen
-    assert kept > n_passes / 2  # the same input twice: other features
-    np.testing.assert_allclose(total / n_passes, X[rows], atol=0.15 * np.abs(X).max())
-    # Nothing is left out of answers, and what the caller passed is as it was.
-    np.testing.assert_allclose(encoder.encode(inputs), reference(encoder, X), atol=1e-13)
-    np.testing.assert_array_equal(inputs.toarray(), X)
-
-
-@pytest.mark.parametrize(
-    "params", [{"dropout": 1.0}, {"dropout": -0.1}, {"residual": "yes"}], ids=str
-)
-def test_parameters_out_of_range_are_refused(params):
-    encoder = BagOfEmbeddings(**params)
-    with pytest.raises(ValueError, match=f"The '{next(iter(params))}' parameter"):
-        encoder.start(make_inputs(0)[0], DIM, 0)
-
-
 def test_a_finished_encoder_has_no_optimiser():
-    encoder = make_encoder(True)
+    encoder = make_encoder()
     encoder.finish()
     assert not [name for name in vars(encoder) if name.endswith("_steps")]

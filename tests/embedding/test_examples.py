@@ -83,17 +83,6 @@ def test_labels_of_rows():
     ]
 
 
-def test_label_sums():
-    X, sets, weight = make()
-    expected = np.zeros(N_LABELS + 2)
-    for own, w in zip(sets, weight, strict=True):
-        expected[own] += w
-    sums = Examples(rows_of(X), positives_of(sets), weight).frequencies(N_LABELS + 2).counts
-    assert sums.dtype == np.float64
-    np.testing.assert_array_equal(sums, expected)
-    assert not sums[N_LABELS:].any()
-
-
 class TestOfLabels:
     def test_a_slow_twin(self):
         X, sets, weight = make()

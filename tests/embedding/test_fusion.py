@@ -2,22 +2,18 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from sklearn_xc._input.sklearn_private import boosted_trees
 from sklearn_xc.embedding import _fusion
 from sklearn_xc.embedding._fusion import (
     _MIN_PAIRS_OF_LEAF,
     FUSIONS,
     BoostedFusion,
-    MixtureLevels,
     Pairs,
     TreeFusion,
-    Trees,
 )
 
 WAYS = sorted(FUSIONS)
@@ -66,22 +62,6 @@ class TestTree:
 
 
 class TestBoosting:
-    def test_trees_in_arrays_are_those_of_scikit_learn(self):
-        """The walk over what comes from inside scikit-learn gives what its predict_proba gives."""
-        pairs, frequency = make_pairs(seed=4, weighted=True)
-        fusion = BoostedFusion().fit(pairs, frequency)
-        X = np.column_stack([pairs.scores, fusion._frequency_feature(frequency)]).astype(np.float32)
-        boosting = HistGradientBoostingClassifier(max_iter=20, max_leaf_nodes=9, random_state=0)
-        boosting.fit(X, pairs.is_own)
-        start, trees, _ = boosted_trees(boosting)
-        assert len(trees[0]) == 20
-        fusion.trees_, fusion.levels_ = Trees(*trees), MixtureLevels(1.0, start, 0.0, 1.0)
-        other, counts = make_pairs(seed=5)
-        X = np.column_stack([other.scores, fusion._frequency_feature(counts)]).astype(np.float32)
-        expected = boosting.predict_proba(X)[:, 1]
-        found = fusion(other.scores.astype(np.float64), counts)
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
-
     @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
     def test_equals_the_mixture(self, share, monkeypatch):
         """Trees of the promising pairs and a logistic model of all, each scikit-learn's."""
@@ -140,24 +120,3 @@ def test_padding_stays_behind(fusion):
     found = fusion(scores, np.array([[5.0, 0.0]]))
     assert np.isfinite(found[0, 0])
     assert found[0, 1] == -np.inf
-
-
-def test_the_kernel_for_one_pair():
-    """By hand: two trees of one split, and a logistic model."""
-    fusion = BoostedFusion()
-    fusion.trees_ = Trees(
-        np.array([0, 3], np.int32),
-        np.array([0, -2, -2, 1, -2, -2], np.int32),
-        np.array([0.5, 0, 0, 1.0, 0, 0]),
-        np.array([1, -1, -1, 4, -1, -1], np.int32),
-        np.array([2, -1, -1, 5, -1, -1], np.int32),
-        np.array([0, -1.0, 1.0, 0, 0.25, 2.0]),
-    )
-    fusion.n_scores_, fusion.rarest_ = 1, 2.0
-    fusion.linear_ = np.array([2.0, -0.5, 0.1])
-    fusion.levels_ = MixtureLevels(0.75, -0.3, 0.2, 0.4)
-    found = fusion(np.array([[0.6]]), np.array([2 * np.e**2]))
-    expected = 0.75 * expit(-0.3 + 1.0 + 2.0) + 0.25 * expit(2 * 0.6 - 0.5 * 2 + 0.1)
-    np.testing.assert_allclose(found, expected, rtol=1e-7)
-    below = fusion(np.array([[-1.0]]), np.array([1.0]))
-    np.testing.assert_allclose(below, 0.4 * expit(-2.0 + 0.1), rtol=1e-12)

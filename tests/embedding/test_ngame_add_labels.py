@@ -112,13 +112,6 @@ def test_classes_stay_sorted(by_class):
     np.testing.assert_array_equal(model.label_embeddings_, model.embed(Z[np.argsort(names)]))
 
 
-def test_features_of_a_missing_class(make, data):
-    X, Y, Z, _ = data
-    model = make(label_features=Z[:15]).fit(X, Y[:, :15])
-    with pytest.raises(ValueError, match=r"row for each class of y. 1 of 5 .* first is 16"):
-        model.add_labels(label_features=LabelFeatures(Z[15:], classes=[15, 17, 18, 19, 20]))
-
-
 class TestErrors:
     def test_fitted_without_label_features(self, make, data):
         X, Y, Z, _ = data

@@ -87,25 +87,6 @@ class TestFits:
         np.testing.assert_array_equal(model.coef_, plain.coef_)
         np.testing.assert_array_equal(model.embed(X), plain.embed(texts))
 
-    def test_equal_instances_are_equal_in_both(self, data, new):
-        order = np.random.default_rng(3).permutation(480)
-        twice = TextsWithFeatures(2 * data.texts, sp.vstack([data.rows, data.rows]))
-        Y2 = sp.csr_array(sp.vstack([data.Y, data.Y]))
-        own = {"max_iter": 2, "classifier_max_iter": 2}
-        doubled = make_given(**own).fit(twice[order], Y2[order])
-        weighted = make_given(**own).fit(data.X, data.Y, np.full(240, 2.0))
-        assert_same(doubled, weighted, new.X)
-        texts = ["one apple", "one apple", "a cat", "a cat"]
-        rows = sp.csr_array(np.array([[1.0, 0], [0, 1], [1, 1], [1, 1]]))
-        model = make(label_features=TextsWithFeatures(["x", "y"], np.eye(2)), **UNTRAINED)
-        model.fit(TextsWithFeatures(texts, rows), np.array([[1, 0], [1, 0], [0, 1], [0, 1]]))
-        means = model._means.words
-        np.testing.assert_allclose(
-            sp.csr_array((means.data, means.indices, means.indptr), shape=(2, 2)).toarray(),
-            np.full((2, 2), np.sqrt(0.5)),
-            rtol=1e-6,
-        )
-
 
 class TestLabels:
     def test_forms(self, fitted, data, new):
@@ -115,22 +96,19 @@ class TestLabels:
         assert_same(model, fitted, new.X)
 
     @pytest.mark.parametrize(
-        ("given", "says"),
+        ("given", "message"),
         [
-            (
-                LABEL_TEXTS,
-                r"must have features, .* TextsWithFeatures\(",
-            ),
-            (label_codes, "must be a text for each label, which the encoder reads. Got a matrix"),
-            (None, "must be a text for each label, which the encoder reads. Got None"),
+            (LABEL_TEXTS, r"must be TextsWithFeatures\(texts, rows\), as X is. Got texts alone"),
+            (label_codes, r"must be TextsWithFeatures\(texts, rows\), as X is. Got ndarray"),
+            (None, "must be texts, which the encoder reads. Got None"),
             (LABELS[:5], "a row for each of the 8 labels of y. Got 5 rows"),
             (TextsWithFeatures(LABEL_TEXTS, np.eye(8)), "must have the 12 features of X. Got 8"),
             (TextsWithFeatures(LABEL_TEXTS, label_codes * np.nan), "Input label_features contains"),
             (TextsWithFeatures(LABEL_TEXTS, label_codes * 1e30), r"must have values up to 1e\+15"),
         ],
     )
-    def test_that_do_not_fit(self, given, says, data):
-        with pytest.raises(ValueError, match=f"^NGAMEEmbeddingXC: label_features.*{says}"):
+    def test_that_do_not_fit(self, given, message, data):
+        with pytest.raises(ValueError, match=f"^NGAMEEmbeddingXC: label_features.*{message}"):
             make(label_features=given, **UNTRAINED).fit(data.X, data.Y)
 
     def test_that_texts_alone_do_not_take(self, data, of_texts):
@@ -143,7 +121,7 @@ class TestLabels:
 
 class TestAnswers:
     def test_an_encoder_of_rows(self, data):
-        message = "X must be a matrix of features, .* Got TextsWithFeatures: pass its features"
+        message = "X must be a matrix of features, .* Got TextsWithFeatures: pass features"
         model = NGAMEEmbeddingXC(**UNTRAINED, embedding_dim=4)
         with pytest.raises(ValueError, match=message):
             model.fit(data.X, data.Y)
@@ -160,7 +138,7 @@ class TestAfterwards:
         asked = TextsWithFeatures(["kayak", "", "apples"], rows)
         assert model.predict_topk(asked, 1)[0][:, 0].tolist() == [8, 9, 0]
         assert model._described.tolist() == [True] * 10
-        with pytest.raises(ValueError, match="must have features, as X has beside its texts"):
+        with pytest.raises(ValueError, match="as X is. Got texts alone"):
             model.add_labels(label_features=["canoe"])
         with pytest.raises(ValueError, match=r"must have the 12 features of X. Got 3"):
             model.add_labels(label_features=TextsWithFeatures(["canoe"], np.ones((1, 3))))

@@ -88,7 +88,7 @@ class TestRange:
         X, Y, _ = documents
         weights, before = np.ones(160), pickle.dumps(model)
         weights[0] = weight
-        message = f"sample_weight must be 0 or from 1e-20 to 1e\\+20. Got {named} in row 0"
+        message = f"sample_weight must be 0 or from 1e-20 to 1e\\+20. Got {named}"
         with pytest.raises(ValueError, match=message):
             model.fit(X, Y, sample_weight=weights)
         assert pickle.dumps(model) == before

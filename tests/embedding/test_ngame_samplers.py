@@ -16,12 +16,12 @@ class InOrder(BaseEstimator):
     reads = ("labels",)
     n_negatives = 1
 
-    def __init__(self, told=None):
-        self.told = told
+    def __init__(self, calls=None):
+        self.calls = calls
 
     def start(self, n, n_epochs, seed, n_jobs):
         self.batch_size_ = 30
-        self.told.append((n, n_epochs, type(seed), type(n_jobs)))
+        self.calls.append((n, n_epochs, type(seed), type(n_jobs)))
 
     def refresh(self, epoch, state):
         self.state_ = state
@@ -40,7 +40,7 @@ class InOrder(BaseEstimator):
         return None
 
 
-class Told(list):
+class SharedList(list):
     """A list that clones share."""
 
     def __sklearn_clone__(self):
@@ -71,7 +71,7 @@ class OfAll(InOrder):
 def test_negatives_are_a_set_for_the_whole_mini_batch(make, documents):
     X, Y, Z = documents
     a, b = (
-        make(sampler=sampler(Told()), label_features=Z, max_iter=3).fit(X, Y)
+        make(sampler=sampler(SharedList()), label_features=Z, max_iter=3).fit(X, Y)
         for sampler in (Repeating, OfAll)
     )
     assert a.coef_.tobytes() == b.coef_.tobytes()
@@ -79,11 +79,11 @@ def test_negatives_are_a_set_for_the_whole_mini_batch(make, documents):
 
 def test_a_users_sampler(make, documents):
     X, Y, Z = documents
-    told = Told()
-    model = make(sampler=InOrder(told), label_features=Z, n_jobs=2, validation_fraction=0)
+    calls = SharedList()
+    model = make(sampler=InOrder(calls), label_features=Z, n_jobs=2, validation_fraction=0)
     model.fit(X, Y)
     assert model.score(X, Y) > 0.6
-    assert {(158, 3, int, int), (158, 2, int, int)} <= set(told)
+    assert {(158, 3, int, int), (158, 2, int, int)} <= set(calls)
 
 
 class Short(InBatchSampler):

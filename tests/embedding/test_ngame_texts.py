@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
-from text_models import HashedWords, label_texts, make, make_texts
+from text_models import label_texts, make, make_texts
 
 
 @pytest.fixture(scope="module")
@@ -70,15 +70,7 @@ class TestErrors:
                 make().fit(matrix, Y)
             with pytest.raises(ValueError, match=message):
                 fitted.predict(matrix)
-        with pytest.raises(ValueError, match=r"label_features must be a text .* Got a matrix"):
-            make(label_features=np.eye(8)).fit(texts, Y)
-
-    def test_what_it_reads(self, data):
-
-        class Images(HashedWords):
-            reads = "images"
-
         with pytest.raises(
-            ValueError, match=r"encoder Images must declare reads = 'rows' or .*imag"
+            ValueError, match=r"label_features must be texts alone, as X is. Got ndarray"
         ):
-            make(encoder=Images()).fit(*data)
+            make(label_features=np.eye(8)).fit(texts, Y)

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from text_models import NAMES, HashedWords, make_texts
 
@@ -14,10 +13,7 @@ from sklearn_xc import (
     OvALinearXC,
     StackingXC,
     TextClassifierXC,
-    ThresholdTuner,
-    TopKCalibrator,
 )
-from sklearn_xc.text.inputs import reads_texts
 
 TEXTS, Y = make_texts()
 TAGS = [[NAMES[k]] for k in np.argmax(Y.toarray(), axis=1)]
@@ -30,27 +26,6 @@ def ngame(**parameters):
 
 def words():
     return make_pipeline(TfidfVectorizer(dtype=np.float32), OvALinearXC())
-
-
-@pytest.mark.parametrize(
-    ("classifier", "expected"),
-    [
-        (ngame(), True),
-        (NGAMEEmbeddingXC(), False),
-        (OvALinearXC(), False),
-        (None, False),
-        (words(), True),
-        (make_pipeline("passthrough", OvALinearXC()), False),
-        (ThresholdTuner(ngame()), True),
-        (TopKCalibrator(OvALinearXC()), False),
-        (GridSearchCV(ngame(), {}), True),
-        (StackingXC([("a", ngame()), ("b", words())]), True),
-        (StackingXC([("a", ngame()), ("b", OvALinearXC())]), False),
-        (TextClassifierXC(), True),
-    ],
-)
-def test_who_reads_texts(classifier, expected):
-    assert reads_texts(classifier) is expected
 
 
 @pytest.mark.parametrize("container", [list, np.array, pd.Series, tuple])

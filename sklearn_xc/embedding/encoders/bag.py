@@ -1,6 +1,5 @@
 """Sums of feature vectors, with a residual block, on the unit sphere."""
 
-from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -9,7 +8,6 @@ from sklearn.base import BaseEstimator
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._input.given_vectors import GivenVectors
-from sklearn_xc._input.sklearn_private import Interval
 from sklearn_xc._parallel.row_ranges import for_row_ranges, one_blas_thread
 from sklearn_xc._parallel.team import Team
 from sklearn_xc._parallel.threads import count_threads
@@ -23,7 +21,6 @@ from sklearn_xc.embedding.kernels.steps import (
     multiply_rows,
     normalise_rows,
     rectify_rows,
-    thin_entries,
 )
 
 #: Inputs that a thread encodes together: 512 kB of float32 at 128 dimensions.
@@ -40,11 +37,11 @@ class BagPass(NamedTuple):
     V : ndarray of float of shape (n, dim)
         Embeddings.
     entries : Entries
-        Features of the n inputs, without those dropped out.
+        Features of the n inputs.
     U : ndarray of float of shape (n, dim)
         Sums of the vectors of the features.
-    H : ndarray of float of shape (n, dim) or None
-        Hidden units of the residual block, if there is one.
+    H : ndarray of float of shape (n, dim)
+        Hidden units of the residual block.
     inverse_norms : ndarray of float of shape (n,)
         Inverse norms of the vectors before normalisation; 0 for inputs without features.
     """
@@ -52,7 +49,7 @@ class BagPass(NamedTuple):
     V: np.ndarray
     entries: Entries
     U: np.ndarray
-    H: np.ndarray | None
+    H: np.ndarray
     inverse_norms: np.ndarray
 
 
@@ -83,19 +80,19 @@ class BagGradients(NamedTuple):
     entries : Entries
         Features of n inputs.
     by_sums : ndarray of float of shape (n, dim)
-    by_block : Block or None
-        Gradients by the residual block, if there is one.
+    by_block : Block
+        Gradients by the residual block.
     """
 
     entries: Entries
     by_sums: np.ndarray
-    by_block: Block | None
+    by_block: Block
 
 
 @declares(
     embeddings_=Array("real", "features", "dim"),
     is_given_=Array("bool", "features", optional=True),
-    block_=Record("Block", optional=True),
+    block_=Record("Block"),
 )
 class BagOfEmbeddings(BaseEstimator):
     """Encoder of sparse rows: the sum of their feature vectors, scaled to norm 1.
@@ -111,11 +108,6 @@ class BagOfEmbeddings(BaseEstimator):
 
     Parameters
     ----------
-    residual : bool, default=True
-        Whether to have a residual block; otherwise y = u.
-    dropout : float, default=0.0
-        The share of the features of an input to leave out at random in training [1]_; below 1. The
-        others are scaled up so that u is the same on average.
     embedding_init : array-like of shape (n_features, dim), tuple of (words, vectors), fitted \
             DecompMIPSSkipGram, or None, default=None
         Vectors of features from which training starts; None is for random ones. Features that are
@@ -133,17 +125,12 @@ class BagOfEmbeddings(BaseEstimator):
         root mean square of the norm of u over these inputs is 1; or from `embedding_init`.
     is_given_ : ndarray of bool of shape (n_features,) or None
         Which features have a vector in `embedding_init`: these are meaningful without training.
-    block_ : Block or None
-        The residual block, if there is one.
+    block_ : Block
+        The residual block.
 
     Notes
     -----
     An input with m features takes O(m dim) time, and the residual block O(dim ** 2).
-
-    References
-    ----------
-    .. [1] N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever and R. Salakhutdinov, "Dropout: a
-       simple way to prevent neural networks from overfitting", JMLR 15, 2014.
 
     Examples
     --------
@@ -169,18 +156,8 @@ class BagOfEmbeddings(BaseEstimator):
 
     reads: Literal["rows"] = "rows"
 
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "residual": ["boolean"],
-        "dropout": [Interval(Real, 0, 1, closed="left")],
-        "embedding_init": "no_validation",  # GivenVectors checks it
-    }
-
-    def __init__(
-        self, residual: bool = True, dropout: float = 0.0, embedding_init: Any = None
-    ) -> None:
-        self.residual = residual
-        self.dropout = dropout
-        self.embedding_init = embedding_init
+    def __init__(self, embedding_init: Any = None) -> None:
+        self.embedding_init = embedding_init  # checked by GivenVectors
 
     def name_features(self, names: Any) -> None:
         """Receive the names of the features; see `Encoder.name_features`."""
@@ -188,7 +165,6 @@ class BagOfEmbeddings(BaseEstimator):
 
     def start(self, inputs: sp.csr_array, dim: int, seed: int) -> None:
         """Make initial parameters; see `Encoder.start`."""
-        self._validate_params()
         rng, dtype = np.random.default_rng(seed), inputs.dtype
         indptr = inputs.indptr.astype(np.int64)
         squares = squared_norms(read_only(indptr[:-1]), np.diff(indptr), read_only(inputs.data))
@@ -201,13 +177,11 @@ class BagOfEmbeddings(BaseEstimator):
         self.is_given_ = (
             None if given is None else given.replace(self.embeddings_, names, mean_square**-0.5)
         )
-        self.block_: Block | None = None
-        if self.residual:
-            A = rng.standard_normal((dim, dim), dtype)  # type: ignore[arg-type]
-            A *= dtype.type(dim**-0.5)
-            self.block_ = Block(A, np.zeros(dim, dtype), np.zeros((dim, dim), dtype))
+        A = rng.standard_normal((dim, dim), dtype)  # type: ignore[arg-type]
+        A *= dtype.type(dim**-0.5)
+        self.block_ = Block(A, np.zeros(dim, dtype), np.zeros((dim, dim), dtype))
         self._lazy_steps = LazyAdam(shape, dtype)
-        self._block_steps = [Adam(part.shape, dtype) for part in self.block_ or ()]
+        self._block_steps = [Adam(part.shape, dtype) for part in self.block_]
 
     def finish(self) -> None:
         """Drop the optimiser's state; see `Encoder.finish`."""
@@ -229,16 +203,16 @@ class BagOfEmbeddings(BaseEstimator):
         resume_steps(*self._learning(), found)
 
     def _learning(self) -> tuple[list[np.ndarray], list[Adam | LazyAdam]]:
-        return [self.embeddings_, *(self.block_ or ())], [self._lazy_steps, *self._block_steps]
+        return [self.embeddings_, *self.block_], [self._lazy_steps, *self._block_steps]
 
     def parameter_shapes(self, n_features: int, dim: int) -> list[tuple[str, tuple[int, ...], int]]:
         """Return what ``start`` will allocate; see `Encoder.parameter_shapes`."""
-        shapes: list[tuple[str, tuple[int, ...], int]]
-        shapes = [("vectors of the features and means of their gradients", (n_features, dim), 3)]
+        shapes = [
+            ("vectors of the features and means of their gradients", (n_features, dim), 3),
+            ("the residual block and means of its gradients", (2, dim, dim), 3),
+        ]
         if (given := self._given()) is not None:
             shapes.append(("vectors to start from", given.values.shape, 1))
-        if self.residual:
-            shapes.append(("the residual block and means of its gradients", (2, dim, dim), 3))
         return shapes
 
     def encode(self, inputs: sp.csr_array, n_jobs: int | None = None) -> np.ndarray:
@@ -258,8 +232,6 @@ class BagOfEmbeddings(BaseEstimator):
     ) -> BagPass:
         """Return the embeddings of a mini-batch in training; see `Encoder.forward`."""
         entries = self._entries(inputs)
-        if self.dropout > 0.0:
-            entries = self._thinned(entries, rng)
         V = np.zeros((len(entries.starts), self.embeddings_.shape[1]), self.embeddings_.dtype)
         return BagPass(V, entries, *self._forward(entries, V))
 
@@ -281,8 +253,6 @@ class BagOfEmbeddings(BaseEstimator):
         G = read_only(np.ascontiguousarray(gradient, V.dtype))
         by_Y = np.zeros_like(V)
         gradient_before_norms(G, read_only(V), read_only(inverse_norms), by_Y)
-        if H is None or self.block_ is None:
-            return BagGradients(entries, by_Y, None)
         A, _, B = self.block_
         with one_blas_thread():
             by_H = by_Y @ B.T
@@ -300,24 +270,20 @@ class BagOfEmbeddings(BaseEstimator):
         n_products = int(entries.counts.sum()) * by_sums.shape[1]
         with Team(count_threads(n_jobs) if n_products >= _LEAST_WORK else 1) as team:
             self._lazy_steps.step(self.embeddings_, entries, by_sums, rate, team)
-        if self.block_ is not None and by_block is not None:
-            for steps, values, by in zip(self._block_steps, self.block_, by_block, strict=True):
-                steps.step(values, by, rate)
+        for steps, values, by in zip(self._block_steps, self.block_, by_block, strict=True):
+            steps.step(values, by, rate)
 
     def _forward(
         self, entries: Entries, V: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Write embeddings to V, and return U, H and the inverse norms."""
-        U, H, inverse_norms = np.zeros_like(V), None, np.zeros(len(V), V.dtype)
+        U, H, Y, inverse_norms = *(np.zeros_like(V) for _ in range(3)), np.zeros(len(V), V.dtype)
         add_rows(read_only(self.embeddings_), *(read_only(part) for part in entries), U)
-        Y = U
-        if self.block_ is not None:
-            A, bias, B = (read_only(part) for part in self.block_)
-            H, Y = np.zeros_like(V), np.zeros_like(V)
-            multiply_rows(read_only(U), A, H)
-            rectify_rows(H, bias)
-            multiply_rows(read_only(H), B, Y)
-        normalise_rows(read_only(U), read_only(Y), H is not None, V, inverse_norms)
+        A, bias, B = (read_only(part) for part in self.block_)
+        multiply_rows(read_only(U), A, H)
+        rectify_rows(H, bias)
+        multiply_rows(read_only(H), B, Y)
+        normalise_rows(read_only(U), read_only(Y), V, inverse_norms)
         return U, H, inverse_norms
 
     def _entries(self, inputs: sp.csr_array) -> Entries:
@@ -332,11 +298,3 @@ class BagOfEmbeddings(BaseEstimator):
         ids = inputs.indices.astype(np.int32, copy=False)
         values = inputs.data.astype(dtype, copy=False)
         return Entries(indptr[:-1], np.diff(indptr), ids, values)
-
-    def _thinned(self, entries: Entries, rng: np.random.Generator) -> Entries:
-        """Return the entries with some left out, and the others scaled."""
-        left = Entries(*(part.copy() for part in entries))
-        draws = rng.random(len(left.ids), np.float32)
-        scale = left.values.dtype.type(1.0 / (1.0 - self.dropout))
-        thin_entries(*left, read_only(draws), np.float32(self.dropout), scale)
-        return left

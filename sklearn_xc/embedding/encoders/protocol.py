@@ -43,10 +43,10 @@ class Encoder(Protocol):
 
     Optional methods:
 
-    * ``parameter_shapes(n_features, dim)`` tells, before ``start``, what will be allocated, as
+    * ``parameter_shapes(n_features, dim)`` returns, before ``start``, the arrays to allocate, as
       tuples of a description, the shape, and the number of such arrays, so that a fit that lacks
-      the memory can be refused. `n_features` is None for texts. ``batch_shapes(n)`` tells the same
-      for training on mini-batches of n inputs.
+      the memory can be refused. `n_features` is None for texts. ``batch_shapes(n)`` returns those
+      of training on mini-batches of n inputs.
     * ``default_dim()`` returns the dimension used unless another is requested.
     * ``name_features(names)`` receives the feature names before ``start``, an ndarray of str of
       shape (n_features,), or None.

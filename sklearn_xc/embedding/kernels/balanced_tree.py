@@ -71,7 +71,7 @@ def split_subtree(V, order, cluster, first, last, n_clusters, first_cluster, nod
     m, dim = last - first, V.shape[1]
     keys, ranked = np.empty(m, V.dtype), np.empty(m, V.dtype)
     places, moved = np.empty(m, np.int32), np.empty(m, np.int32)
-    sums, total = np.empty(dim), np.empty(dim)
+    work = keys, ranked, places, np.empty(dim), np.empty(dim)
     normal, best = np.empty(dim, V.dtype), np.empty(dim, V.dtype)
     # Nodes to be split: the left child goes first, so that one of each level waits.
     stack = np.zeros((depth + 2, 6), np.int64)
@@ -87,7 +87,7 @@ def split_subtree(V, order, cluster, first, last, n_clusters, first_cluster, nod
         if levels == 0:
             continue
         rows, node_key = order[begin:end], mix(key + np.uint64(number) * _GOLDEN)
-        n_left = _find_normal(V, rows, c, node_key, keys, ranked, places, sums, total, normal, best)
+        n_left = _find_normal(V, rows, c, node_key, work, normal, best)
         middle = begin + rows_on_the_left(end - begin, c, n_left)
         _cut(V, rows, middle - begin, best, keys, ranked, places, moved)
         stack[n_open] = (middle, end, c - n_left, c0 + n_left, 2 * number + 1, levels - 1)
@@ -99,7 +99,7 @@ def split_subtree(V, order, cluster, first, last, n_clusters, first_cluster, nod
 
 
 @inlined
-def _find_normal(V, rows, n_clusters, key, keys, ranked, places, sums, total, normal, best):
+def _find_normal(V, rows, n_clusters, key, work, normal, best):
     """Write the normal of a good split of rows to `best`, and return the clusters on its left.
 
     Rounds of 2-means on a sample from a few pairs of rows; what takes most off the inertia is kept.
@@ -117,20 +117,9 @@ def _find_normal(V, rows, n_clusters, key, keys, ranked, places, sums, total, no
         one, other = V[rows[a * m // n_sample]], V[rows[b * m // n_sample]]
         for j in range(np.uint64(dim)):
             normal[j] = one[j] - other[j]
+        half = n_clusters // 2
         gain, left = _move_centroids(
-            V,
-            rows,
-            n_sample,
-            n_clusters,
-            n_clusters // 2,
-            _ROUNDS,
-            _FREE_ROUNDS,
-            keys,
-            ranked,
-            places,
-            sums,
-            total,
-            normal,
+            V, rows, n_sample, n_clusters, half, _ROUNDS, _FREE_ROUNDS, work, normal
         )
         if gain > most:
             n_left, most = left, gain
@@ -138,39 +127,13 @@ def _find_normal(V, rows, n_clusters, key, keys, ranked, places, sums, total, no
                 best[j] = normal[j]
     if n_sample < m:
         _, n_left = _move_centroids(
-            V,
-            rows,
-            m,
-            n_clusters,
-            n_left,
-            _FULL_ROUNDS,
-            _FULL_FREE_ROUNDS,
-            keys,
-            ranked,
-            places,
-            sums,
-            total,
-            best,
+            V, rows, m, n_clusters, n_left, _FULL_ROUNDS, _FULL_FREE_ROUNDS, work, best
         )
     return n_left
 
 
 @inlined
-def _move_centroids(
-    V,
-    rows,
-    n_sample,
-    n_clusters,
-    n_left,
-    n_rounds,
-    n_free,
-    keys,
-    ranked,
-    places,
-    sums,
-    total,
-    normal,
-):
+def _move_centroids(V, rows, n_sample, n_clusters, n_left, n_rounds, n_free, work, normal):
     """Rewrite the normal by rounds of 2-means on one row in every ``m / n_sample``.
 
     The first `n_free` rounds choose how many clusters are on the left.
@@ -182,6 +145,7 @@ def _move_centroids(
     n_left : int
         Clusters on the left.
     """
+    keys, ranked, places, sums, total = work
     m, dim = rows.shape[0], np.uint64(V.shape[1])
     for j in range(dim):
         total[j] = 0.0

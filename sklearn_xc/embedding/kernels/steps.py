@@ -79,16 +79,14 @@ def rectify_rows(H, bias):
 
 
 @kernel
-def normalise_rows(U, Y, is_added, V, inverse_norms):
-    """Write unit rows: those of U, or of Y + U.
+def normalise_rows(U, Y, V, inverse_norms):
+    """Write unit rows: those of Y + U.
 
     Parameters
     ----------
     U, Y : ndarray of float of shape (n, dim)
         Where a row of U is 0, V and the inverse norm are: nothing goes in there. Where a square
         overflows, they are NaN.
-    is_added : bool
-        Whether Y counts; otherwise it is not read, and may be empty.
     V : ndarray of float of shape (n, dim)
         Overwritten; may be Y.
     inverse_norms : ndarray of float of shape (n,)
@@ -99,7 +97,7 @@ def normalise_rows(U, Y, is_added, V, inverse_norms):
     for i in range(n):
         square = dot_of_rows(U, i, U, i, np.uint64(0))
         u, v = U[i], V[i]
-        if square > 0 and is_added:
+        if square > 0:
             y = Y[i]
             for j in range(dim):
                 v[j] = u[j] + y[j]
@@ -166,34 +164,6 @@ def copy_entries(starts, counts, ids, values, at, out_ids, out_values):
             out_ids[at], out_values[at] = ids[t], values[t]
             at += 1
     return at
-
-
-@kernel
-def thin_entries(starts, counts, ids, values, draws, dropout, scale):
-    """Leave entries out, and multiply the others by `scale`; return how many are left.
-
-    Parameters
-    ----------
-    starts, counts : ndarray of int64 of shape (n,)
-        Where the entries of each row are: one row after another, from 0 on. Changed.
-    ids : ndarray of int32
-        Changed: the leading ones are left.
-    values : ndarray of float
-        Changed likewise.
-    draws : ndarray of float32
-        Of each entry, in [0, 1): it is left out where this is below `dropout`.
-    dropout : float32
-    scale : float
-    """
-    n_kept = 0
-    for i in range(starts.shape[0]):
-        first = n_kept
-        for t in range(starts[i], starts[i] + counts[i]):
-            # Written in any case, without a branch that no processor foresees: never beyond t.
-            ids[n_kept], values[n_kept] = ids[t], scale * values[t]
-            n_kept += 1 if draws[t] >= dropout else 0
-        starts[i], counts[i] = first, n_kept - first
-    return n_kept
 
 
 @kernel

@@ -69,8 +69,8 @@ class NgameSampler(ClusterSampler):
 
     After some training, an instance is near its labels, and near instances with nearly the same
     labels. So the labels of its cluster include the negatives that score best for it, and no
-    search is needed. The larger the clusters, the harder the negatives. Untrained embeddings tell
-    little about what will be near: if embeddings change in training, the first epoch has random
+    search is needed. The larger the clusters, the harder the negatives. Untrained embeddings are
+    a poor guide to what will be near: if embeddings change in training, the first epoch has random
     mini-batches, and the first clustering comes before the second epoch.
 
     Parameters

@@ -120,7 +120,7 @@ def test_one_split_is_that_of_the_slow_twin(n, dim, n_clusters):
 
 @pytest.mark.parametrize("share", [0.25, 0.4, 0.7])
 def test_the_cut_goes_between_groups(share):
-    """Two groups of so many rows: the cut is where the clusters of one of them end."""
+    """Two groups of rows: the cut is where the clusters of one of them end."""
     n = 2000
     V = np.random.default_rng(0).normal(size=(n, 6))
     V[np.random.default_rng(1).permutation(n)[: int(share * n)], 0] += 12
@@ -148,9 +148,8 @@ def test_numbers_too_large_to_be_multiplied_leave_sizes_exact(largest):
 @kernel
 def move_from(V, rows, work, places, sums, total, normal):
     """Do a round of 16 clusters from a normal; return what it takes off the inertia, and a cut."""
-    return _move_centroids(
-        V, rows, rows.shape[0], 16, 8, 1, 1, work[0], work[1], places, sums, total, normal
-    )
+    parts = work[0], work[1], places, sums, total
+    return _move_centroids(V, rows, rows.shape[0], 16, 8, 1, 1, parts, normal)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -1,4 +1,4 @@
-"""What samplers look at: embeddings on the sphere, and a few true labels for each instance."""
+"""Inputs of samplers: embeddings on the sphere, and a few true labels for each instance."""
 
 import numpy as np
 import pytest

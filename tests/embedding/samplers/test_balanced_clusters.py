@@ -109,7 +109,7 @@ def test_matrices_that_are_refused():
 
 
 def test_clusters_of_what_is_no_number():
-    """A training that diverges goes on to its end, which tells."""
+    """A training that diverges fails later, with a message."""
     V = np.random.default_rng(0).normal(size=(40, 3))
     V[::3] = np.nan
     assert np.bincount(clusters_of(V, 5, 0, None)).tolist() == [8] * 5

@@ -101,10 +101,10 @@ def test_dropout(start, kind):
 
 
 def test_dropout_scales_the_rest():
-    from sklearn_xc.embedding.encoders.transformer.network import Dropping, _leave_out
+    from sklearn_xc.embedding.encoders.transformer.network import _leave_out, dropping
 
     layer, given = torch.nn.Dropout(0.25).eval(), torch.ones(500, 80)
-    with Dropping(3, given.device):
+    with dropping(3, given.device):
         found = _leave_out(layer, None, given)
     assert found.unique().tolist() == pytest.approx([0, 1 / 0.75])
     assert (found == 0).double().mean().item() == pytest.approx(0.25, abs=0.01)

@@ -53,7 +53,7 @@ class TransformerEncoder(BaseEstimator):
         length, time and memory grow with it.
     pooling : {"mean", "cls", "max", "lasttoken"} or None, default=None
         How token vectors are combined: their mean, the vector of the first token, the maximum of
-        each coordinate, or the vector of the last token. None is what the model's folder says,
+        each coordinate, or the vector of the last token. None is the setting of the model's folder,
         otherwise "mean".
     frozen : bool, default=False
         Whether the model stays as it was pretrained. Embeddings are then computed once.

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def library(name: str) -> Any:
-    """Return a module of the extra; ImportError says what to install."""
+    """Return a module of the extra; ImportError names what to install."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

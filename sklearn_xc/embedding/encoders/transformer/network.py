@@ -2,6 +2,8 @@
 
 import json
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -315,20 +317,11 @@ def _leave_out(layer: Any, given: Any, output: Any) -> Any:
     return output * stays / (1.0 - layer.p)
 
 
-class Dropping:
-    """A context in which this thread drops units at random.
-
-    Parameters
-    ----------
-    seed : int
-    device : torch.device
-    """
-
-    def __init__(self, seed: int, device: Any) -> None:
-        self._seed, self._device = seed, device
-
-    def __enter__(self) -> None:
-        _drops.generator = torch().Generator(self._device).manual_seed(self._seed)
-
-    def __exit__(self, *error: Any) -> None:
+@contextmanager
+def dropping(seed: int, device: Any) -> Iterator[None]:
+    """Return a context in which this thread drops units at random."""
+    _drops.generator = torch().Generator(device).manual_seed(seed)
+    try:
+        yield
+    finally:
         _drops.generator = None

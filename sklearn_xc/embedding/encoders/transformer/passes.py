@@ -13,7 +13,7 @@ import numpy as np
 from sklearn_xc._parallel.row_ranges import for_row_ranges
 from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc.embedding.encoders.transformer.libraries import one_thread, torch
-from sklearn_xc.embedding.encoders.transformer.network import Dropping, Network, unit_vectors
+from sklearn_xc.embedding.encoders.transformer.network import Network, dropping, unit_vectors
 
 #: Tokens of a chunk, on a CPU and on a GPU.
 _TOKENS, _TOKENS_ON_GPU = 1024, 2**15
@@ -113,8 +113,8 @@ def forward(
     def work(first: int, last: int) -> None:
         with one_thread():
             for i in range(first, last):
-                dropping = Dropping(seeds[i], settings.device)
-                with torch().set_grad_enabled(is_held[i]), dropping:
+                drops = dropping(seeds[i], settings.device)
+                with torch().set_grad_enabled(is_held[i]), drops:
                     vectors = _vectors(network, chunks[i], settings)
                 V[chunks[i].rows] = vectors.detach().cpu().numpy()
                 held[i] = vectors if is_held[i] else None
@@ -143,7 +143,7 @@ def gradients(
                 chunk, vectors = passed.chunks[i], passed.held[i]
                 passed.held[i] = None
                 if vectors is None:
-                    with Dropping(passed.seeds[i], settings.device):
+                    with dropping(passed.seeds[i], settings.device):
                         vectors = _vectors(network, chunk, settings)
                 by_vectors = torch().from_numpy(by_rows[chunk.rows]).to(vectors)
                 found[i] = torch().autograd.grad(vectors, tensors, by_vectors, allow_unused=True)
