@@ -22,7 +22,7 @@ Found = tuple[np.ndarray, np.ndarray]
 #: From instances to dense scores of some labels.
 Scorer = Callable[[Any], np.ndarray]
 
-#: Scores, or entries of an answer, that are held at a time.
+#: Scores, or entries of an answer, in memory at a time.
 _PIECE = 2**22
 #: More exclusions than these are not dropped from a longer answer, if all labels can be scored: the
 #: k best of 200,000 take twice the time for k=500, and five times for k=1,000.

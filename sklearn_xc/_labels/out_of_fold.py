@@ -1,4 +1,4 @@
-"""Any classifier, fitted to some of the rows and queried for its best labels of others."""
+"""Fits of any classifier to some rows, and its top k of others."""
 
 import time
 import warnings
@@ -37,7 +37,7 @@ class Answers(NamedTuple):
 
 
 def as_rows(data: Any) -> Any:
-    """Return data that can be indexed by rows."""
+    """Return data in a form that can be indexed by rows."""
     if hasattr(data, "tocsr"):
         return data.tocsr()
     is_array_like = hasattr(data, "__array__") and not hasattr(data, "__getitem__")
@@ -118,7 +118,7 @@ class RoutesFit:
     routing weights reach the last step of a Pipeline, too.
     """
 
-    #: Whether weights count for more than the training of the parts.
+    #: Whether weights also count after the training of the parts.
     _weighs_answers = True
 
     def _routed_parts(self) -> dict[str, Any]:
@@ -237,10 +237,10 @@ def ask(
 def known_counts(
     members: Sequence[Any], classes: np.ndarray, *, are_columns: bool
 ) -> tuple[np.ndarray, int] | None:
-    """Return the training counts of each of `classes`, and of all instances, if a member has them.
+    """Return training instances of each of `classes`, and of all, None if no member counted them.
 
-    Both are those of the first fitted member that counted its training instances, as propensities
-    need counts of a single training set. 0 for classes that it does not have.
+    Both are those of the first fitted member that has counts: propensities need counts of a single
+    training set. 0 for classes that it does not have.
     """
     for member in members:
         classifier = unwrap(member, None)[0]
@@ -254,10 +254,10 @@ def known_counts(
 
 
 def unknown_to(members: Sequence[Any], label_counts: np.ndarray, *, is_prefit: bool) -> np.ndarray:
-    """Return the labels without a training instance that no fitted member knows, rising.
+    """Return labels without a training instance that no fitted member knows, rising.
 
-    `label_counts` are training instances of each label, but of other rows for prefit members that
-    did not count.
+    `label_counts` are training instances of each label; prefit members without counts may have
+    been fitted to other rows.
     """
     inner = [unwrap(member, None)[0] for member in members]
     are_counted = not is_prefit or not inner or any(hasattr(one, "label_counts_") for one in inner)
@@ -265,7 +265,7 @@ def unknown_to(members: Sequence[Any], label_counts: np.ndarray, *, is_prefit: b
     for one in inner:
         if hasattr(one, "predict_topk") and len(classes_of(one)) == len(label_counts):
             own = getattr(one, "_unseen_labels", ())
-        elif are_counted:  # it has learnt from the counted rows only
+        elif are_counted:  # it was fitted to the counted rows only
             continue
         else:
             own = never_seen(one)

@@ -1,7 +1,7 @@
-"""The state of a fitted model for some of its labels, in any order, as its classes declare it.
+"""Fitted state for some of the labels, in any order, by the schema of each class.
 
-An array with a length that is called "labels" is cut along it, an object that declares attributes
-likewise. An object that cannot be cut so has a method ``of_labels(places, n_labels)``.
+Arrays with a length that the schema calls "labels" are indexed along it, and records likewise.
+Other objects define ``of_labels(positions, n_labels)``.
 """
 
 import copy
@@ -16,50 +16,50 @@ from sklearn_xc._state.schema import SHARED_LENGTHS, Array, Estimator, Record, d
 
 
 def attributes_of_labels(
-    held: Any, places: np.ndarray, n_labels: int, called: str = "labels"
+    owner: Any, positions: np.ndarray, n_labels: int, called: str = "labels"
 ) -> dict[str, Any]:
-    """Return those attributes of a model, or of an object in it, that change with its labels.
+    """Return the attributes of a model, or of a record in it, that change with its labels.
 
     Parameters
     ----------
-    held : object
-        Whose class declares attributes.
-    places : ndarray of int64
+    owner : object
+        An instance of a class with a schema.
+    positions : ndarray of int64
         The labels to keep.
     n_labels : int
-        How many there are.
+        Current number of labels.
     called : str, default="labels"
-        What `held` calls its number of labels.
+        Name of the number of labels in the schema of `owner`.
     """
     found = {}
-    for name, says in declarations(type(held)).items():
-        value = getattr(held, name, None)
+    for name, declared in declarations(type(owner)).items():
+        value = getattr(owner, name, None)
         if value is None:
             continue
-        if isinstance(says, Array) and says.below == called:
-            found[name] = _renumbered(value, places, n_labels)
-        elif isinstance(says, Array) and called in says.shape:
-            for axis in (i for i, length in enumerate(says.shape) if length == called):
-                value = np.ascontiguousarray(np.take(value, places, axis))
+        if isinstance(declared, Array) and declared.below == called:
+            found[name] = _renumbered(value, positions, n_labels)
+        elif isinstance(declared, Array) and called in declared.shape:
+            for axis in (i for i, length in enumerate(declared.shape) if length == called):
+                value = np.ascontiguousarray(np.take(value, positions, axis))
             found[name] = value
-        elif isinstance(says, Record):
-            for theirs, ours in (dict.fromkeys(SHARED_LENGTHS) | says.names).items():
+        elif isinstance(declared, Record):
+            for theirs, ours in (dict.fromkeys(SHARED_LENGTHS) | declared.names).items():
                 if (theirs if ours is None else ours) == called:
-                    found[name] = _object_of_labels(value, places, n_labels, theirs)
-        elif isinstance(says, Estimator) and says.names.get("labels") == called:
-            found[name] = estimator_of_labels(value, places)
+                    found[name] = _object_of_labels(value, positions, n_labels, theirs)
+        elif isinstance(declared, Estimator) and declared.names.get("labels") == called:
+            found[name] = estimator_of_labels(value, positions)
     return found
 
 
-def estimator_of_labels(estimator: Any, places: np.ndarray) -> Any:
+def estimator_of_labels(estimator: Any, positions: np.ndarray) -> Any:
     """Return a fitted classifier, or a Pipeline that ends in one, with some of its labels.
 
     Raises
     ------
     TypeError
-        For one that is not of this package.
+        For an estimator of another package.
     """
-    return _changed(estimator, "_take_labels", places)
+    return _changed(estimator, "_take_labels", positions)
 
 
 def estimator_with_classes(estimator: Any, classes: np.ndarray) -> Any:
@@ -68,9 +68,9 @@ def estimator_with_classes(estimator: Any, classes: np.ndarray) -> Any:
 
 
 def apart(estimator: Any) -> Any:
-    """Return a fitted estimator over the same arrays, which does not change with the one given.
+    """Return an estimator, or Pipeline, over the same arrays, which later changes do not affect.
 
-    Pipelines likewise. What is not of this package is returned itself.
+    An estimator of another package is returned itself.
     """
     if hasattr(estimator, "_name_labels"):
         return sharing(estimator, dict(vars(estimator)))
@@ -97,28 +97,28 @@ def _changed(estimator: Any, method: str, argument: np.ndarray) -> Any:
     )
 
 
-def _object_of_labels(held: Any, places: np.ndarray, n_labels: int, called: str) -> Any:
-    if type(held) in (list, tuple):
-        return type(held)(_object_of_labels(one, places, n_labels, called) for one in held)
-    if hasattr(held, "of_labels"):
-        return held.of_labels(places, n_labels)
-    if isinstance(held, CsrRows):
-        return held.take(places)
-    found = attributes_of_labels(held, places, n_labels, called)
+def _object_of_labels(value: Any, positions: np.ndarray, n_labels: int, called: str) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(_object_of_labels(one, positions, n_labels, called) for one in value)
+    if hasattr(value, "of_labels"):
+        return value.of_labels(positions, n_labels)
+    if isinstance(value, CsrRows):
+        return value.take(positions)
+    found = attributes_of_labels(value, positions, n_labels, called)
     if not found:
-        return held
-    if hasattr(held, "_replace"):
-        return held._replace(**found)
-    if dataclasses.is_dataclass(held):
-        return dataclasses.replace(held, **found)  # type: ignore[type-var]
-    changed = copy.copy(held)
+        return value
+    if hasattr(value, "_replace"):
+        return value._replace(**found)
+    if dataclasses.is_dataclass(value):
+        return dataclasses.replace(value, **found)  # type: ignore[type-var]
+    changed = copy.copy(value)
     vars(changed).update(found)
     return changed
 
 
-def _renumbered(labels: np.ndarray, places: np.ndarray, n_labels: int) -> np.ndarray:
-    """Return the new numbers of some labels, rising; those that are gone are left out."""
+def _renumbered(labels: np.ndarray, positions: np.ndarray, n_labels: int) -> np.ndarray:
+    """Return the new numbers of labels, rising, without those that were dropped."""
     number = np.full(n_labels, -1)
-    number[places] = np.arange(len(places))
+    number[positions] = np.arange(len(positions))
     found = number[labels]
     return np.sort(found[found >= 0]).astype(labels.dtype)

@@ -1,13 +1,12 @@
 """The difference of two rankings, with a bootstrap interval and p-value."""
 
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_xc._input.arguments import check_count, is_number
 from sklearn_xc._input.seeds import draw_seed
-from sklearn_xc.metrics.by_name import BY_ANY_NAME, METRICS, SUMS, WEIGHTED, row_sums
+from sklearn_xc.metrics.by_name import METRICS, SUMS, WEIGHTED, parse_metric, row_sums
 from sklearn_xc.metrics.check import check_propensities, check_sample_weight, check_y_true
 from sklearn_xc.metrics.hits import hits_of
 
@@ -70,7 +69,7 @@ def paired_bootstrap(
 
     Both models are measured on the same instances, most of which are equally easy or hard for
     both. Instances are resampled with replacement, each with both of its rankings, and the
-    difference is measured again: its spread tells how much of it is due to these particular
+    difference is measured again: its spread shows how much of it is due to these particular
     instances.
 
     Parameters
@@ -127,17 +126,14 @@ def paired_bootstrap(
     A resample of instances on which the models do not differ has :math:`s^* = 0`. If there are so
     many of these that q is infinite, which happens when the models differ on fewer than four
     instances, the interval is the percentile interval, widened to contain 0. If the rankings never
-    differ, it is [0, 0]: nothing can be said about other instances then.
+    differ, it is [0, 0]: nothing is known about other instances then.
 
     In simulations with 300 instances, on 2.5% to 35% of which the models differ, 95% intervals of
     P@1 contained the truth in 94.7% to 95.9% of cases; on 1% to 2%, in 93% to 99%. Where a few
     rare labels make up much of PSP, it was 91% to 93% with 300 instances and 95% with 3,000.
-    Percentile intervals did as well on P@1, but contained the truth less often on such PSP; so did
-    BCa intervals wherever few instances differ. ``pytest -m slow -s
-    tests/metrics/test_paired_bootstrap.py`` prints the numbers.
 
-    The interval reflects only the choice of instances: the models are taken as they are, and
-    another fit or another training set may move the metric further. Time is at most O(n_resamples
+    The interval reflects only the choice of instances: another fit or another training set may move
+    the metric further. Time is at most O(n_resamples
     * n_samples), and less if rows have few different gains; memory is O(n_samples + n_resamples).
 
     References
@@ -158,7 +154,13 @@ def paired_bootstrap(
     >>> found.low > 0
     True
     """
-    metric, k = _check_metric(metric)
+    parsed = parse_metric(metric)
+    if parsed is None or parsed[0] not in SUMS:
+        names = ", ".join(f'"{SUMS[name].short}@k"' for name in SUMS)
+        raise ValueError(
+            f"metric: expected one of {names} with a number of at least 1 for k. Got {metric!r}."
+        )
+    metric, k = parsed
     n_resamples = check_count(n_resamples, "n_resamples", least=100)
     if not is_number(confidence) or not 0 < float(confidence) < 1:
         raise ValueError(f"confidence: expected a number between 0 and 1. Got {confidence!r}.")
@@ -183,18 +185,6 @@ def paired_bootstrap(
     rng = np.random.default_rng(draw_seed(random_state))
     found = bootstrap_ratio(difference, attainable, n_resamples, float(confidence), rng)
     return PairedDifference(*found, len(difference), name, float(confidence))
-
-
-def _check_metric(metric: Any) -> tuple[str, int]:
-    """Return the long name of a metric that is a sum over rows, and the cut-off."""
-    parts = re.fullmatch(r"(\w+)@([1-9][0-9]*)", metric.lower() if isinstance(metric, str) else "")
-    known = BY_ANY_NAME.get(parts[1], "") if parts else ""
-    if parts is None or known not in SUMS:
-        names = ", ".join(f'"{SUMS[name].short}@k"' for name in SUMS)
-        raise ValueError(
-            f"metric: expected one of {names} with a number of at least 1 for k. Got {metric!r}."
-        )
-    return known, int(parts[2])
 
 
 def bootstrap_ratio(

@@ -1,5 +1,6 @@
 """The metrics at k by name, and their row-wise terms."""
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +64,14 @@ METRICS = {
 BY_ANY_NAME = {
     name.lower(): metric for metric, (short, *_) in METRICS.items() for name in (metric, short)
 }
+
+
+def parse_metric(name: Any) -> tuple[str, int] | None:
+    """Return the long name and the cut-off of a metric such as "P@3", None for anything else."""
+    parts = re.fullmatch(r"([a-z]\w*)@([1-9][0-9]*)", name.lower() if isinstance(name, str) else "")
+    if parts is None or parts[1] not in BY_ANY_NAME:
+        return None
+    return BY_ANY_NAME[parts[1]], int(parts[2])
 
 
 def row_sums(

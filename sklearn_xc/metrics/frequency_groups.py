@@ -96,9 +96,8 @@ def frequency_edges(label_counts: np.ndarray, n_groups: int) -> np.ndarray:
     label_counts : ndarray of int of shape (n_labels,)
         Training instances of each label.
     n_groups : int
-        At most so many groups, the rarest labels first, each with about the same share of all
-        pairs of an instance and a label. Labels of equal counts are never parted, so that there may
-        be fewer.
+        Most groups, the rarest labels first, each with about the same share of all pairs of an
+        instance and a label. Labels of equal counts share a group, so that there may be fewer.
 
     Returns
     -------

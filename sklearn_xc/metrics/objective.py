@@ -1,4 +1,4 @@
-"""What an order of labels is best for, where labels have probabilities: `objective`."""
+"""Gains of hits, by the `objective` for which labels with probabilities are ordered."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ OBJECTIVES = ("precision", "propensity")
 
 
 def gains_of(objective: str, label_counts: np.ndarray, n_samples: float) -> np.ndarray:
-    """Return what a hit of each label counts; probabilities times gains are the best order.
+    """Return the gain of a hit of each label; probabilities times gains give the best order.
 
     Parameters
     ----------

@@ -4,7 +4,6 @@ One call ranks the labels of X once, finds the hits once, and computes all metri
 """
 
 import copy
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_xc._labels.names import refuse_other_columns
 from sklearn_xc._topk import topk
-from sklearn_xc.metrics.by_name import BY_ANY_NAME, METRICS, WEIGHTED
+from sklearn_xc.metrics.by_name import METRICS, WEIGHTED, parse_metric
 from sklearn_xc.metrics.check import as_array, check_k, check_propensities, check_sample_weight
 from sklearn_xc.metrics.hits import Hits, find_hits
 from sklearn_xc.metrics.propensity_scored import check_preset, propensity
@@ -271,9 +270,9 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
     """
     if not isinstance(scoring, str):
         return scoring
-    parts = re.fullmatch(r"([a-z]\w*)@([1-9][0-9]*)", scoring.lower())
-    if parts is not None and parts[1] in BY_ANY_NAME:
-        metric, k = BY_ANY_NAME[parts[1]], int(parts[2])
+    parsed = parse_metric(scoring)
+    if parsed is not None:
+        metric, k = parsed
         return AtKScorer((k,), (metric,), propensities=propensities, preset=preset)
     import sklearn.metrics  # takes longer than all the rest of this package's imports together
 

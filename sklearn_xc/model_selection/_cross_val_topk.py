@@ -212,11 +212,9 @@ def _scores_as_csr(
     answers: list[Answers], rows: list[np.ndarray], shape: tuple[int, int]
 ) -> sp.csr_array:
     """Return the top k of all folds as one CSR of scores with sorted indices."""
-    order = np.argsort(np.concatenate(rows))
-    labels, scores = (np.concatenate(part)[order] for part in zip(*answers, strict=True))
-    counts = np.zeros(shape[0], np.int64)
-    counts[np.concatenate(rows)[order]] = (labels >= 0).sum(axis=1)
-    by_label = np.argsort(labels, axis=1, kind="stable")
-    labels, scores = (np.take_along_axis(a, by_label, axis=1) for a in (labels, scores))
-    indptr = np.concatenate(([0], np.cumsum(counts)))
-    return sp.csr_array((scores[labels >= 0], labels[labels >= 0], indptr), shape=shape)
+    labels, scores = (np.concatenate(part) for part in zip(*answers, strict=True))
+    kept = labels >= 0
+    row_of = np.broadcast_to(np.concatenate(rows)[:, None], labels.shape)
+    csr = sp.csr_array((scores[kept], (row_of[kept], labels[kept])), shape=shape)
+    csr.sort_indices()
+    return csr

@@ -78,7 +78,7 @@ class TextClassifierXC(
 
     It holds a vectorizer, a classifier and the names, which are cloned, searched, cross-validated
     and pickled as one. Label texts go through the same vectorizer, which is fitted anew in each
-    fold. A classifier that reads texts itself gets them as they are:
+    fold. A classifier that reads texts itself gets them unchanged:
     :class:`~sklearn_xc.NGAMEEmbeddingXC` with a
     :class:`~sklearn_xc.embedding.encoders.TransformerEncoder`,
     or a stack of such classifiers and of Pipelines that begin with a vectorizer.
@@ -467,7 +467,7 @@ class TextClassifierXC(
 
         Use it to compare ``predict_topk`` by :func:`~sklearn_xc.metrics.precision_at_k` and other
         metrics, and for the output of ``predict``. Names that were not seen in fit have no column
-        and are left out; ``score``, scorers and displays take names as they are, and count unseen
+        and are left out; ``score``, scorers and displays take names, and count unseen
         ones as missed.
 
         Parameters

@@ -1,15 +1,11 @@
 """How a hierarchy is made, of what it is not, and which labels come first."""
 
-import copy
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
 from small_graphs import above, graphs, made
 
 from sklearn_xc import LabelHierarchy
@@ -104,12 +100,3 @@ def test_restricted_keeps_what_is_above_through_others(graph, random):
             assert {chosen[one] for one in found.parents[[row]].indices} == nearest
     again = LabelHierarchy(found.names, np.argwhere(found.parents.toarray()))
     assert (again.ancestors != found.ancestors).nnz == 0
-
-
-def test_copies_and_clones():
-    found = LabelHierarchy.from_parents(PARENTS)
-    assert clone(found) is found
-    for other in (copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
-        assert named_edges(other) == EDGES
-        assert other.with_ancestors([["oak"]]) == [["oak", "tree", "plant"]]
-    assert repr(found) == "LabelHierarchy(5 nodes, 4 edges)"

@@ -9,7 +9,6 @@ from registry import ENTRIES
 from sklearn.base import clone
 from small_data import awkward
 
-from sklearn_xc import OvALinearXC, TextClassifierXC, ThresholdTuner
 from sklearn_xc.metrics import TopKScorer
 
 callback = pytest.importorskip(
@@ -151,15 +150,3 @@ def test_an_error_of_a_callback_leaves_the_estimator(entry):
         model.fit(X, Y)
     unchanged.check()
     assert recorder.calls[-1][0] == "teardown"
-
-
-def test_a_tagger_has_a_bar_for_each_fit_inside(monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", "120")
-    texts, tags = ["clear soup", "rye bread", "frozen soup"] * 5, [["a"], ["b"], ["a"]] * 5
-    tagger = TextClassifierXC(classifier=ThresholdTuner(OvALinearXC(), cv=2, random_state=0))
-    tagger.set_callbacks(callback.ProgressBar(max_propagation_depth=None)).fit(texts, tags)
-    printed = capsys.readouterr().out
-    bars = [line.split(" ━")[0].strip() for line in printed.splitlines() if "100%" in line]
-    assert bars[0] == "TextClassifierXC - fit"
-    assert bars[1] == "TextClassifierXC - classifier | ThresholdTuner - fit #1"
-    assert [bar.split(" | ")[1][:17] for bar in bars[2:]] == ["OvALinearXC - fit"] * 3

@@ -11,7 +11,6 @@ from registry import ENTRIES, VARIANTS, having, of_variant
 from small_data import awkward, easy, made, rows_of_labels
 
 from sklearn_xc._input.checks import check_targets
-from sklearn_xc._labels.best_allowed import power_of_two
 from sklearn_xc._topk import padded
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.exceptions import UnseenLabelWarning
@@ -205,10 +204,6 @@ def test_bad_arguments(name):
     for wrong in ("soup", 3, {"a": 1}):
         with pytest.raises(TypeError, match=rf"^{who}: candidates must be a list of members"):
             model.predict_topk(X, 3, candidates=wrong)
-
-
-def test_powers_of_two():
-    assert [power_of_two(n) for n in (0, 1, 2, 3, 4, 5, 1025)] == [0, 1, 2, 4, 4, 8, 2048]
 
 
 class OfScores(XCClassifier):

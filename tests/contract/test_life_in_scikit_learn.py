@@ -95,15 +95,6 @@ class TestPipelines:
         plain = entry.make().fit(scaled, Y)
         assert (entry.learnt(pipeline[-1]) != entry.learnt(plain)).any()
 
-    def test_set_output_of_the_step_before(self, entry):
-        frame = pd.DataFrame(X.toarray(), columns=NAMES)
-        pipeline = make_pipeline(MaxAbsScaler(), entry.make()).set_output(transform="pandas")
-        pipeline.fit(frame, Y)
-        assert pipeline[-1].feature_names_in_.tolist() == NAMES
-        assert isinstance(pipeline.predict(frame), sp.csr_array)
-        plain = make_pipeline(MaxAbsScaler(), entry.make()).fit(X.toarray(), Y)
-        assert_same_model(pipeline[-1], plain[-1], but=("feature_names_in_",))
-
 
 class TestMetadataRouting:
     @pytest.fixture(autouse=True)
@@ -214,13 +205,6 @@ class TestPandas:
         assert predicted.dtype == np.int64
         plain = entry.make().fit(X.toarray(), Y, sample_weight=weight.to_numpy())
         assert_same_model(model, plain, but=("feature_names_in_",))
-
-    @pytest.mark.parametrize("name", having("label_features"))
-    def test_frames_of_label_features(self, name):
-        Z = rows_of_labels()
-        a = ENTRIES[name].make(label_features=pd.DataFrame(Z.toarray(), columns=NAMES))
-        b = ENTRIES[name].make(label_features=Z)
-        assert_same_model(a.fit(self.FRAME, Y), b.fit(X.toarray(), Y), but=("feature_names_in_",))
 
 
 class TestCopiesAndFiles:

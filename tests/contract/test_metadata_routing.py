@@ -183,15 +183,6 @@ class TestOtherArguments:
         with pytest.warns(UserWarning, match=rf"{name}: \w+ does not take sample_weight"):
             assert inside(make(Shaded()).fit(X, Y, sample_weight=WEIGHT)).shade_ is None
 
-    def test_prefit(self, name):
-        make, _ = AROUND[name]
-        model = make(inner().fit(X, Y)).set_params(cv="prefit")
-        if name == "StackingXC":
-            model.estimators[1][1].fit(X, Y)
-        with pytest.raises(TypeError, match=rf"{name}: fit got \['shade'\], but trains no"):
-            model.fit(X, Y, shade=WEIGHT)
-        model.fit(X, Y, sample_weight=WEIGHT)
-
 
 def test_groups_reach_the_folds_that_choose_c(routing):
     model, groups = OvALinearXCCV([0.1, 1.0], cv=GroupKFold(2), prune=0), np.arange(60) % 3

@@ -1,14 +1,12 @@
 """Every estimator comes back from a folder as it was, and goes on from there."""
 
 import pickle
-import shutil
 
 import numpy as np
 import pytest
 from fitted import assert_same_answers, assert_same_model
 from registry import ENTRIES
-from saved_models import MODELS, X, Y, fitted
-from small_data import made
+from saved_models import MODELS, X, fitted
 
 import sklearn_xc
 from sklearn_xc import TextClassifierXC
@@ -48,14 +46,6 @@ def test_what_runs_code_is_refused_by_name(name, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
-def test_an_opened_model_can_be_fitted_anew(tmp_path):
-    model = ENTRIES["OvALinearXC"].make().fit(X, Y)
-    model.save(tmp_path / "model")
-    further = made(5, 4)
-    again = sklearn_xc.load(tmp_path / "model").fit(*further)
-    assert_same_model(again, ENTRIES["OvALinearXC"].make().fit(*further))
-
-
 def test_texts_and_names(tmp_path):
     model = TextClassifierXC().fit(TEXTS, NAMES)
     model.save(tmp_path / "model")
@@ -75,10 +65,3 @@ def test_an_estimator_that_is_not_fitted_comes_back_too(name, tmp_path):
     again = sklearn_xc.load(tmp_path / "model")
     assert repr(again) == repr(model)
     assert not hasattr(again, "classes_")
-
-
-def test_a_model_may_be_moved(tmp_path):
-    model = ENTRIES["OvALinearXC"].make().fit(X, Y)
-    model.save(tmp_path / "model")
-    shutil.move(tmp_path / "model", tmp_path / "other")
-    assert_same_answers(sklearn_xc.load(tmp_path / "other"), model, X)

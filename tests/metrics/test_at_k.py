@@ -174,11 +174,6 @@ def test_more_labels_than_32_bits_hold_as_keys():
     assert precision_at_k(Y_true, np.roll(topk, 1, axis=0), k=2) == 0.0
 
 
-def test_declared_width_is_not_part_of_the_keys():
-    Y_true = sp.csr_array((np.ones(1), ([1], [3])), shape=(2, 2**61))
-    assert precision_at_k(Y_true, np.array([[0], [3]]), k=1) == 0.5
-
-
 nan, inf = float("nan"), float("inf")
 STORED_TWICE = sp.coo_array((np.ones(2), ([1, 1], [2, 2])), shape=(3, 4))
 SCORES = sp.csr_array(np.array([[1.0, 2, 3, 4], [1, 2, 3, nan], [1, 2, 3, 4]]))

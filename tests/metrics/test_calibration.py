@@ -106,15 +106,6 @@ def test_by_hand():
     assert found == pytest.approx((0.2 + 0.4) / 2)
 
 
-def test_calibrated_probabilities_have_a_small_error():
-    rng = np.random.default_rng(0)
-    p = rng.random((4_000, 10)) ** 4
-    Y_true = rng.random(p.shape) < p
-    chance = np.sqrt(2 * 15 * (p * (1 - p)).mean() / (np.pi * p.size))
-    assert expected_calibration_error(Y_true, p) < 2 * chance < 0.02
-    assert expected_calibration_error(Y_true, np.sqrt(p)) > 0.1
-
-
 def test_weight_zero_drops_a_row_and_two_repeats_it():
     weighted = expected_calibration_error(Y, sp.csr_array(P), sample_weight=[2, 0, 1])
     rows = [0, 0, 2]

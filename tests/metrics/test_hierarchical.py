@@ -91,12 +91,6 @@ def test_without_edges_it_is_micro_f1():
     assert hierarchical_f1(Y_true, Y_pred, flat) == pytest.approx(expected)
 
 
-def test_names():
-    y_true, y_pred = np.array(["plant/tree/oak", "animal/ant"]), ["plant/tree/ash", "animal/ant"]
-    expected = hierarchical_f1([[one] for one in y_true], [[one] for one in y_pred], KINDS)
-    assert hierarchical_f1(y_true, y_pred, KINDS) == expected == pytest.approx(0.8)
-
-
 @pytest.mark.parametrize(
     ("Y_true", "Y_pred", "message"),
     [
@@ -111,10 +105,3 @@ def test_names():
 def test_errors(Y_true, Y_pred, message):
     with pytest.raises(ValueError, match=message):
         hierarchical_f1(Y_true, Y_pred, KINDS)
-
-
-def test_errors_of_other_arguments():
-    with pytest.raises(TypeError, match=r"hierarchy: expected a LabelHierarchy.*Got dict"):
-        hierarchical_f1(np.eye(2), np.eye(2), {"a": "b"})
-    with pytest.raises(ValueError, match="sample_weight"):
-        hierarchical_f1(np.eye(2), np.eye(2), KINDS, sample_weight=[1.0])

@@ -121,8 +121,6 @@ def test_seeds_and_containers():
     other = paired_bootstrap(Y, a, b, random_state=4)
     assert found != other
     np.testing.assert_allclose(found[:3], other[:3], atol=0.005)
-    wider = paired_bootstrap(Y, a, b, confidence=0.99, random_state=3)
-    assert wider.low < found.low < found.high < wider.high
     named = paired_bootstrap(["x", "y"] * 9, a[:18, :1] % 2, b[:18, :1] % 2, classes=["x", "y"])
     assert named.n == 18
 
@@ -131,69 +129,18 @@ def test_it_prints_as_a_sentence():
     found = type(paired_bootstrap(Y, A, B))(0.0042, -0.001, 0.0095, 0.11, 4321, "P@1", 0.95)
     expected = "P@1 +0.42 points (95% interval -0.10 to +0.95, p = 0.11, 4,321 instances)"
     assert repr(found) == str(found) == f"{found}" == expected
-    assert found._replace(confidence=0.9).__repr__().startswith("P@1 +0.42 points (90% interval")
 
 
-def rows_that_differ(gain, loss, inverse=(1.0,)):
-    """Return a drawing of n rows with one class each, and the true difference.
-
-    Of the rows, a share `gain` is right with the second ranking only, and `loss` with the first
-    only, unless `inverse` propensities are above 10: these are never lost. Classes are equally
-    likely, but for propensity-scored ones in proportion to the propensity.
-    """
-    inverse = np.asarray(inverse)
-    share = 1 / inverse / (1 / inverse).sum()
-    losses = np.where(inverse > 10, 0.0, loss)
-    truth = (share * inverse * (gain - losses)).sum() / (share * inverse).sum()
-
-    def draw(n, rng):
-        y = rng.choice(len(inverse), n, p=share)
-        chance, wrong = rng.random(n), len(inverse)
-        a = np.where(chance < gain, wrong, y)
-        b = np.where((chance >= gain) & (chance < gain + losses[y]), wrong, y)
-        return y, a[:, None], b[:, None]
-
-    return draw, truth
-
-
-def share_covered(draw, truth, n, n_repetitions, **options):
-    """Return the share of samples of n rows whose interval holds the true difference."""
+def test_intervals_hold_the_truth_in_95_percent_of_samples():
+    """4% of rows are right with the second ranking only, 2% with the first only."""
     rng, covered = np.random.default_rng(0), 0
-    for seed in range(n_repetitions):
-        found = paired_bootstrap(*draw(n, rng), n_resamples=999, random_state=seed, **options)
-        covered += found.low <= truth <= found.high
-    return covered / n_repetitions
-
-
-def test_intervals_hold_the_truth_roughly():
-    draw, truth = rows_that_differ(0.04, 0.02)
-    assert truth == pytest.approx(0.02)
-    assert 0.92 <= share_covered(draw, truth, 300, 400) <= 0.98
-
-
-LABELS = np.exp(np.linspace(0, 2, 200))
-SIMULATIONS = {
-    "many differ": (0.2, 0.15, (1.0,), 300),
-    "few differ": (0.04, 0.02, (1.0,), 300),
-    "no difference": (0.02, 0.02, (1.0,), 300),
-    "few differ, mostly to one side": (0.02, 0.005, (1.0,), 300),
-    "many rows": (0.01, 0.005, (1.0,), 3000),
-    "propensities": (0.05, 0.03, (1.0, 2.0, 5.0, 15.0), 3000),
-    "propensities of many labels": (0.1, 0.07, LABELS, 300),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SIMULATIONS)
-def test_intervals_hold_the_truth(name):
-    gain, loss, inverse, n = SIMULATIONS[name]
-    draw, truth = rows_that_differ(gain, loss, inverse)
-    options = {}
-    if len(inverse) > 1:
-        options = {"metric": "PSP@1", "propensities": np.append(1 / np.asarray(inverse), 1.0)}
-    share = share_covered(draw, truth, n, 4_000, **options)
-    print(f"{name}: {share:.1%}")
-    assert 0.93 <= share <= 0.97
+    for seed in range(400):
+        chance, y = rng.random(300), np.zeros(300, int)
+        a = np.where(chance < 0.04, 1, 0)[:, None]
+        b = np.where((chance >= 0.04) & (chance < 0.06), 1, 0)[:, None]
+        found = paired_bootstrap(y, a, b, n_resamples=999, random_state=seed)
+        covered += found.low <= 0.02 <= found.high
+    assert 0.92 <= covered / 400 <= 0.98
 
 
 Y, A, B, P = problem(n=4)

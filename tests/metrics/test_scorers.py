@@ -1,6 +1,5 @@
 """Scorers within pipelines, searches and cross-validation; what they say when they cannot score."""
 
-import pickle
 import subprocess
 import sys
 import tracemalloc
@@ -9,11 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
-from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
@@ -163,12 +160,6 @@ def test_propensities_default_to_those_of_the_rows_fitted_on(copying_classifier)
     assert get_scorer("PSP@3", propensities=given)(model, X, Y) == scores["given"]
 
 
-def test_precision_at_1_is_the_accuracy_of_any_classifier():
-    X, y = class_problem()
-    model = make_pipeline(MaxAbsScaler(), GaussianNB()).fit(X, y)
-    assert get_scorer("P@1")(model, X, y) == pytest.approx(model.score(X, y))
-
-
 def test_sample_weight(copying_classifier):
     X, Y = indicator_problem()
     model = copying_classifier().fit(X, Y)
@@ -207,28 +198,6 @@ def test_metadata_routing_brings_the_weights_of_the_test_rows(copying_classifier
             cross_validate(model, X, dense, scoring=make(), **arguments)
     with pytest.raises(RuntimeError, match="enable_metadata_routing=True"):
         make().set_score_request(sample_weight=True)
-
-
-def test_repr():
-    assert repr(TopKScorer(ks=(1,), metrics=("psp",))) == "TopKScorer(ks=(1,), metrics=('psp',))"
-    search = GridSearchCV(LogisticRegression(), {}, scoring=TopKScorer((1,), ("ndcg",)))
-    assert "TopKScorer(ks=(1,), metrics=('ndcg',))" in repr(search)
-
-
-@pytest.mark.parametrize("copied", [clone, lambda scorer: pickle.loads(pickle.dumps(scorer))])
-def test_copies_score_the_same(copying_classifier, copied):
-    X, Y = indicator_problem()
-    model = copying_classifier().fit(X, Y)
-    given = np.linspace(0.1, 1, Y.shape[1])
-    with sklearn.config_context(enable_metadata_routing=True):
-        scorer = TopKScorer(propensities=given).set_score_request(sample_weight="weight")
-        other = copied(scorer)
-        assert other is not scorer
-        assert other(model, X, Y) == scorer(model, X, Y)
-        request = other.get_metadata_routing().score.requests
-        assert request == {"sample_weight": "weight"}
-        other.set_score_request(sample_weight=False)
-        assert scorer.get_metadata_routing().score.requests == request
 
 
 def test_get_scorer_names():
@@ -270,10 +239,6 @@ def test_errors_of_scoring(copying_classifier):
         ValueError, match="y has 29 label columns, the estimator was fitted with 30"
     ):
         TopKScorer()(model, X, Y[:, :29])
-    with pytest.raises(ValueError, match="Y_true has 59 rows, topk has 60"):
-        TopKScorer()(model, X, Y[:59])
-    with pytest.raises(ValueError, match=r"propensities has shape \(7,\), expected \(30,\)"):
-        TopKScorer(propensities=np.ones(7))(model, X, Y)
     del model.label_counts_
     assert get_scorer("P@1")(model, X, Y) > 0
     with pytest.raises(ValueError, match=r"Pipeline has no label_counts_ .*Pass propensities="):

@@ -132,14 +132,6 @@ def test_metadata_is_routed(data):
     fitted = OvALinearXC().fit(X[train], Y[train], sample_weight=weight[train])
     labels, scores = topk(fitted, X[test], 2)
     np.testing.assert_array_equal(with_gaps(expected)[test[:, None], labels], scores)
-    with sklearn.config_context(enable_metadata_routing=True):
-        estimator = OvALinearXC().set_fit_request(sample_weight=True)
-        params = {"sample_weight": weight, "groups": groups}
-        found = cross_val_topk(estimator, X, Y, cv=GroupKFold(3), k=2, params=params)
-        with pytest.raises(ValueError, match="groups are passed in params"):
-            cross_val_topk(estimator, X, Y, groups=groups, cv=GroupKFold(3))
-    np.testing.assert_array_equal(found.data, expected.data)
-    np.testing.assert_array_equal(found.indices, expected.indices)
 
 
 @pytest.mark.parametrize(

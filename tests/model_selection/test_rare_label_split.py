@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection import KFold
 
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.model_selection import RareLabelSplit
@@ -129,15 +128,6 @@ def test_folds_depend_on_the_seed_alone():
     expected = bytes_of(RareLabelSplit(3), Y)
     for other in (sp.csc_array(Y), Y.astype(np.int8), Y.toarray(), unsorted):
         assert bytes_of(RareLabelSplit(3), other) == expected
-
-
-def test_repr_and_check_cv():
-    splitter = RareLabelSplit(3, shuffle=True, random_state=0)
-    expected = "RareLabelSplit(n_splits=3, random_state=0, separator=None, shuffle=True)"
-    assert repr(splitter) == expected
-    assert splitter.get_n_splits() == 3
-    assert check_cv(splitter) is splitter
-    assert clone(splitter, safe=False).n_splits == 3
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,6 @@ from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
     KFold,
-    RandomizedSearchCV,
-    cross_val_predict,
-    train_test_split,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -23,7 +20,6 @@ from sklearn_xc.model_selection import RareLabelSplit, cross_val_score, cross_va
 CS = [0.01, 1.0, 100.0]
 SEARCHES = {
     GridSearchCV: {"param_grid": {"C": CS}},
-    RandomizedSearchCV: {"param_distributions": {"C": CS}, "n_iter": 2, "random_state": 0},
     HalvingGridSearchCV: {"param_grid": {"C": CS}, "random_state": 0, "min_resources": 30},
 }
 
@@ -62,13 +58,3 @@ def test_several_metrics_of_one_pass_in_a_cross_validation(data):
         values = TopKScorer((1, 3))(fitted, X[test], Y[test])
         assert result["test_P@1"][number] == pytest.approx(values["P@1"])
         assert result["test_PSP@3"][number] == pytest.approx(values["PSP@3"])
-
-
-def test_cross_val_predict_and_train_test_split(data):
-    X, Y = data
-    found = cross_val_predict(OvALinearXC(), X, Y, cv=KFold(3))
-    train, test = next(KFold(3).split(X))
-    expected = OvALinearXC().fit(X[train], Y[train]).predict(X[test])
-    np.testing.assert_array_equal(found[test].toarray(), expected.toarray())
-    parts = train_test_split(X, Y, random_state=0)
-    assert [part.shape[0] for part in parts] == [67, 23, 67, 23]

@@ -115,7 +115,7 @@ def ranked(scores: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def read_ranking(labels: Any, scores: Any, n_nodes: int, who: str) -> sp.csr_array:
-    """Return a ranking as sparse scores; of a node that comes twice in a row, the larger score."""
+    """Return a ranking as sparse scores."""
     expected = f"{who}: labels and scores must be two arrays of shape (n, k), as topk returns them"
     for name, value in (("labels", labels), ("scores", scores)):
         refuse_disguised(value, f"{who}: {name}")
@@ -136,10 +136,9 @@ def read_ranking(labels: Any, scores: Any, n_nodes: int, who: str) -> sp.csr_arr
     scores = scores if scores.dtype.kind == "f" else scores.astype(np.float64)
     if np.isnan(scores[there]).any():
         raise ValueError(f"{who}: scores must not hold NaN.")
-    rows = np.nonzero(there)[0]
-    order = np.lexsort((-scores[there], labels[there], rows))
-    rows, nodes, values = rows[order], labels[there][order].astype(np.int64), scores[there][order]
-    new = np.ones(len(rows), bool)
-    new[1:] = (rows[1:] != rows[:-1]) | (nodes[1:] != nodes[:-1])
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[new], minlength=len(labels)))])
-    return sp.csr_array((values[new], nodes[new], indptr), shape=(len(labels), n_nodes))
+    entries = (scores[there], (np.nonzero(there)[0], labels[there].astype(np.int64)))
+    ranking = sp.csr_array(entries, shape=(len(labels), n_nodes))
+    if ranking.nnz < np.count_nonzero(there):
+        raise ValueError(f"{who}: labels must be distinct within a row.")
+    ranking.sort_indices()
+    return ranking
