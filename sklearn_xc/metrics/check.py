@@ -1,5 +1,6 @@
 """Checks of the arguments of the metrics."""
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,10 +155,9 @@ def _check_classes(classes: Any) -> np.ndarray:
             "classes: expected a sequence of class labels, as clf.classes_ of a fitted "
             f"classifier. Got {type(classes).__name__} of shape {np.shape(classes)}."
         )
-    values, counts = np.unique(positions_of(array, array), return_counts=True)
-    if len(values) < len(array):
-        twice = array[values[counts.argmax()]]
-        raise ValueError(f"classes: expected different ones. Got {twice} twice.")
+    (most_frequent, count), *_ = Counter(array.tolist()).most_common(1)
+    if count > 1:
+        raise ValueError(f"classes: expected different ones. Got {most_frequent} twice.")
     return array
 
 
