@@ -1,1 +1,1 @@
-"""How work is cut, bounded in memory, stopped and told of; nothing here knows what is trained."""
+"""Parallel work: threads and engines, memory limits, interruption and progress of fits."""

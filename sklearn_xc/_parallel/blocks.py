@@ -13,16 +13,16 @@ import numpy as np
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.subtrees import cut_tree
 
-#: Labels worked on side by side: a product with so many vectors costs little more than with one.
+#: Labels solved side by side: a product with 64 vectors costs little more than with one.
 MAX_LANES = 64
-#: A worker's workspace stays below this where the user sets no limit.
+#: Limit on a worker's workspace where the user sets none.
 DEFAULT_WORKSPACE_BYTES = 2**30
-#: A block holds at most so many labels: in a large one, the few that have to look at all rows do so
-#: together. And those that are left would make so many blocks for each worker, if of at least a
-#: label for each lane: the last blocks are short, so that all workers end together.
+#: Limit on the labels of a block: in a large one, labels that need all rows share passes over them.
+#: The labels that are left are enough for four more such blocks for each worker, so that the last
+#: blocks are short and all workers end together.
 MAX_BLOCK_LABELS = 4096
 BLOCKS_PER_WORKER = 4
-#: What to do where not even one label has room.
+#: Advice where not even one label has room.
 MORE_ROOM = "Raise max_memory, lower n_jobs, or pass X as float32."
 
 
@@ -40,7 +40,7 @@ class BlockPlan:
     n_lanes : int
         Labels worked on side by side within a block.
     n_workers : int
-        How many blocks may run at a time within the memory allowed.
+        Blocks that may run at a time within the memory allowed.
     """
 
     blocks: list[np.ndarray]
@@ -77,19 +77,19 @@ def plan_blocks(
     describe : callable
         Names the largest array for a number of lanes, for the message of a refusal.
     max_memory : int or None
-        Bytes that the workspaces of all workers of a process, and what is held besides, may take;
-        None for a fixed rule.
+        Limit on the bytes of the workspaces of all workers of a process, `held` included; None
+        for `DEFAULT_WORKSPACE_BYTES` each.
     n_workers : int
         Workers wanted.
     who : str, default=""
         Name of the estimator, for messages.
     labels_per_lane : int, default=None
-        A block holds at most so many labels for each lane; None for no such bound.
+        Limit on the labels of a block, for each lane; None for none.
     held : int, default=0
-        Bytes that are held besides.
+        Bytes of other arrays.
     label_bytes : int, default=0
-        What a label of a block may take beside the workspace until the block is done. Where
-        `max_memory` is set, blocks have no more labels than half of what is left holds.
+        Bytes of the result of a label. With `max_memory`, the results of a block take at most half
+        of what the workspace leaves.
     parents : ndarray of int64 of shape (L,), default=None
         Position in `labels` of the one that each needs to be solved before; -1 for none. A label's
         block is that of its parent, or in a later wave.

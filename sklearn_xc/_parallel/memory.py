@@ -52,7 +52,7 @@ def format_bytes(size: float) -> str:
 
 
 def available_bytes() -> int | None:
-    """Return the memory that can still be had on this machine, or None where it cannot be told."""
+    """Return the memory that is left on this machine or in its container, or None if unknown."""
     try:
         meminfo = Path("/proc/meminfo").read_text()
         free = int(re.search(r"MemAvailable:\s+(\d+) kB", meminfo)[1]) * 1024  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""Ranges of rows: cut by their entries, or shared by threads with BLAS kept to one meanwhile."""
+"""Ranges of rows for chunks and threads, and limits on the threads of BLAS and OpenMP."""
 
 import functools
 import os
@@ -21,7 +21,7 @@ def cut_rows(indptr: np.ndarray, n_entries: int) -> Iterator[tuple[int, int]]:
     indptr : ndarray of int of shape (n_rows + 1,)
         Where each row begins, rising.
     n_entries : int
-        A range has at most so many entries, or is one longer row.
+        Limit on the entries of a range, unless it is a single row.
 
     Yields
     ------
@@ -50,11 +50,6 @@ def for_row_ranges(
         range.
     n_jobs : int or None
         Threads, as joblib counts them. The ranges do not depend on it.
-
-    Raises
-    ------
-    ValueError
-        For an `n_jobs` that is none.
     """
     ranges = [(first, min(first + n_together, n)) for first in range(0, n, n_together)]
     n_workers = 1 if n_jobs is None else count_threads(n_jobs)
@@ -67,20 +62,20 @@ def for_row_ranges(
 
 
 class _Limit:
-    """The one limit that all who ask for one thread share: the last to leave lifts it.
+    """Limit of BLAS to one thread while any context is open; the last one to close lifts it.
 
-    The number of BLAS threads belongs to the process. If each restored what it had found, who came
-    second would go on with many, or leave one behind for good.
+    The number of BLAS threads belongs to the process. If each context restored the number that it
+    found, contexts that overlap could lift the limit too early, or never.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.n_inside = 0
-        self.lifted: Any = None  # how to lift it
+        self.lift: Any = None
 
 
 _limit = _Limit()
-if hasattr(os, "register_at_fork"):  # who was inside is not in the child
+if hasattr(os, "register_at_fork"):  # threads inside are not in the child
     os.register_at_fork(after_in_child=_limit.__init__)  # type: ignore[misc]
 
 
@@ -91,37 +86,32 @@ def one_blas_thread() -> Iterator[None]:
         if _limit.n_inside == 0:
             blas = _pools("blas")
             if any(library.get_num_threads() != 1 for library in blas.lib_controllers):
-                _limit.lifted = blas.limit(limits=1).restore_original_limits
+                _limit.lift = blas.limit(limits=1).restore_original_limits
         _limit.n_inside += 1
     try:
         yield
     finally:
         with _limit.lock:
             _limit.n_inside -= 1
-            if _limit.n_inside == 0 and _limit.lifted is not None:
-                _limit.lifted()
-                _limit.lifted = None
+            if _limit.n_inside == 0 and _limit.lift is not None:
+                _limit.lift()
+                _limit.lift = None
 
 
 def openmp_threads(n: int) -> Any:
     """Return a context in which scikit-learn's OpenMP loops, begun by this thread, have n threads.
 
-    By themselves they have as many as the machine has cores. Where others work on these, threads
-    wait for each other at the end of each loop: thirty trees took 10 ms each for a hundred pairs.
-
-    Parameters
-    ----------
-    n : int
+    By default they have as many as the machine has cores. If these are busy, threads wait for each
+    other at the end of each loop: thirty trees took 10 ms each for a hundred pairs.
     """
     return _pools("openmp").limit(limits=n)
 
 
 @functools.cache
 def _pools(user_api: str) -> Any:
-    """Return the controller of the libraries of a kind that are loaded, numpy's and scikit-learn's.
+    """Return the controller of the loaded libraries of a kind, numpy's and scikit-learn's.
 
-    ``threadpoolctl.threadpool_limits`` looks through all libraries each time, for 5 ms: as long as
-    a search among 10,000 labels for a hundred queries.
+    Cached: ``threadpoolctl.threadpool_limits`` goes through all libraries each time, for 5 ms.
     """
     import sklearn.base  # noqa: F401
     from threadpoolctl import ThreadpoolController

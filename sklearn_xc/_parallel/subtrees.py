@@ -1,4 +1,4 @@
-"""Cuts a tree of labels into blocks of work, where a label has to wait for its parent.
+"""Cuts a tree of labels into blocks of work, where a label waits for its parent.
 
 ::
 
@@ -33,8 +33,7 @@ def cut_tree(
     Returns
     -------
     list of list of ndarray of int64
-        For each wave, its blocks: positions of labels. Those under which others wait longest come
-        first.
+        For each wave, its blocks: positions of labels. Those with the highest subtrees come first.
     """
     order = topological(parents)
     piece, wave_of, height = _cut_pieces(parents, order, block_size(len(parents)))
@@ -43,11 +42,11 @@ def cut_tree(
     above, below = piece[parents[parents >= 0]], piece[parents >= 0]
     is_trunk = np.zeros(len(wave_of), bool)
     is_trunk[above[above != below]] = True
-    # Within a block, those first below which most others wait in turn.
+    # Within a block, those with the highest subtrees come first.
     by_height = np.lexsort((-counts, -height))
     labels_of = np.split(by_height[np.argsort(piece[by_height], kind="stable")], np.cumsum(size))
-    place = np.empty(len(parents), np.int64)
-    place[by_height] = np.arange(len(parents))
+    rank = np.empty(len(parents), np.int64)
+    rank[by_height] = np.arange(len(parents))
     waves = []
     for wave in range(int(wave_of.max(initial=-1)) + 1):
         pieces = np.flatnonzero(wave_of == wave)
@@ -62,7 +61,7 @@ def cut_tree(
             room -= size[p]
             n_left -= size[p]
         joined = [np.concatenate(block) for block in blocks]
-        waves.append([block[np.argsort(place[block])] for block in joined])
+        waves.append([block[np.argsort(rank[block])] for block in joined])
     return waves
 
 

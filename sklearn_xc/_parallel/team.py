@@ -1,4 +1,4 @@
-"""Threads that run one kernel together and meet within it."""
+"""Threads that run one kernel together, with barriers within it."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ from sklearn_xc._compile.emitters.spin_barrier import abandon, new_barrier
 
 
 class Team:
-    """Threads that wait for each other; one alone is the thread that asks.
+    """Threads with a barrier; a single one is the calling thread.
 
     Use it in a ``with`` statement, at whose end all have stopped.
 
@@ -21,8 +21,8 @@ class Team:
     Attributes
     ----------
     barrier : ndarray of int64
-        Where they meet, for ``wait_for_all``. It is abandoned as soon as one of them fails, and if
-        the thread that waits for them is interrupted.
+        For ``wait_for_all``. It is abandoned as soon as one of the threads fails, or the calling
+        thread is interrupted.
     """
 
     def __init__(self, n_workers: int) -> None:
@@ -43,7 +43,7 @@ class Team:
             self._pool.shutdown()
 
     def run(self, work: Callable[[int], Any]) -> list:
-        """Return what ``work(worker)`` gives for each worker; all are at work at the same time."""
+        """Return the result of ``work(worker)`` for each worker; all run at the same time."""
         if self._pool is None:
             return [work(0)]
 

@@ -1,4 +1,4 @@
-"""How many threads work, from the parameter ``n_jobs``."""
+"""Number of threads, from the parameter ``n_jobs``."""
 
 import os
 from numbers import Integral
@@ -8,20 +8,20 @@ import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import ThreadingBackend, get_active_backend
 
-#: More threads than this, or than twice the cores, would only wait for each other.
-_MOST = 16
+#: Limit on threads where there are few cores.
+_MAX_THREADS = 16
 
 
 def count_threads(n_jobs: Any, name: str = "n_jobs") -> int:
     """Return the number of threads that `n_jobs` asks for, as joblib counts them.
 
-    No result depends on it, so that absurdly many are cut to twice the cores, or 16. Where a
-    ``parallel_config`` asks for a cluster, they are still those of this machine.
+    At most twice the cores, or 16: no result depends on it. Where a ``parallel_config`` asks for a
+    cluster, the threads are still those of this machine.
 
     Parameters
     ----------
     n_jobs : int or None
-        None asks for one, unless a ``joblib.parallel_config`` is at work; -1 for one a core.
+        None for one, or that of a ``joblib.parallel_config``; -1 for one a core.
     name : str, default="n_jobs"
         The argument's name for the message.
 
@@ -36,7 +36,7 @@ def count_threads(n_jobs: Any, name: str = "n_jobs") -> int:
             f"{name} must be None or an integer other than 0 (-1 for one thread a core). Got "
             f"{n_jobs!r}."
         )
-    most = max(_MOST, 2 * (os.cpu_count() or 1))
+    most = max(_MAX_THREADS, 2 * (os.cpu_count() or 1))
     if n_jobs is not None:
         n_jobs = int(np.clip(int(n_jobs), -most, most))
     backend, configured = get_active_backend()

@@ -248,7 +248,7 @@ class Choice(Tested):
 
 
 class Holds(Tested):
-    """A property that must be True; `what` describes what it says of the object."""
+    """A property that must be True; `what` is its meaning."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"true: {what}", lambda value, _: value is True)

@@ -131,6 +131,6 @@ def load_model(options: Any) -> tuple[Any, list[str], str | None, str | None]:
     known = Columns(**getattr(model, COLUMNS, {"text": [], "labels": "", "separator": None}))
     texts = options.text or known.text
     if not texts:
-        raise CommandError("--text COLUMN: which column holds the texts? The model does not say.")
+        raise CommandError("--text COLUMN: which column holds the texts? The model names none.")
     labels = getattr(options, "labels", None) or known.labels or None
     return model, texts, labels, options.separator or known.separator

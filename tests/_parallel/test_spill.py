@@ -61,7 +61,7 @@ def test_the_memory_of_first_items_is_given_back(allowed, has_holes, monkeypatch
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
-    with pytest.raises(OSError, match=r"OvALinearXC: what is beyond 0 bytes .*gone: No such"):
+    with pytest.raises(OSError, match=r"OvALinearXC: weights beyond 0 bytes .*gone: No such"):
         Spill(0, "OvALinearXC").keep(np.arange(10))
 
 

@@ -93,7 +93,7 @@ class NumaEngine(Engine):
                     for node in self._nodes
                 ]
                 copies = [pool.submit(copy.deepcopy, shared) for pool in self._pools]
-                with suppress(TypeError):  # an initialiser with a lock, say
+                with suppress(TypeError):  # an initialiser with a lock, for example
                     self._copies = [one.result() for one in copies]
             if self._copies and self._is_verbose:
                 nodes = f"each of {len(self._nodes)} NUMA nodes"

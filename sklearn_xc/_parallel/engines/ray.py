@@ -75,7 +75,7 @@ def _n_processors() -> int:
     import ray
 
     if not ray.is_initialized():
-        ray.init()  # where RAY_ADDRESS says, if it is set
+        ray.init()  # at RAY_ADDRESS, if it is set
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 

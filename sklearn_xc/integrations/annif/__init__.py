@@ -6,7 +6,7 @@ here: ``python -m sklearn_xc.integrations.annif`` takes the commands that ``anni
     __main__.py             Annif's command line, once the backend is known to it
     backend.py              the backend as Annif calls it; imports Annif
         |
-        +-- settings.py     what a project says in projects.cfg
+        +-- settings.py     settings of a project in projects.cfg
         +-- tagging.py      the model behind it: texts and URIs in, subjects and scores out
 
 Only ``backend.py`` needs Annif, and it is imported when it is used.

@@ -35,7 +35,7 @@ def make_model(
         Text of each subject by its URI, for an estimator that reads label features; others do
         without.
     are_words : bool, default=False
-        Whether texts are words with blanks between them, to be taken as they are.
+        Whether texts are words with blanks between them, which are not changed.
 
     Returns
     -------
