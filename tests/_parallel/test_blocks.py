@@ -66,11 +66,10 @@ def test_workers_share_max_memory():
     assert plan(np.zeros(1000), max_memory=3 * 64_500 + 1, n_workers=8).n_workers == 3
 
 
-@pytest.mark.parametrize("n_workers", [1, 2, 16])
-@pytest.mark.parametrize("labels_per_block", [MAX_LANES, 2000, 10_000])
-def test_there_is_work_for_all_workers(labels_per_block, n_workers):
+@pytest.mark.parametrize("n_workers", [1, 16])
+def test_there_is_work_for_all_workers(n_workers):
     n_blocks = BLOCKS_PER_WORKER * n_workers
-    blocks = plan(np.zeros(labels_per_block * n_blocks), n_workers=n_workers).blocks
+    blocks = plan(np.zeros(2000 * n_blocks), n_workers=n_workers).blocks
     assert len(blocks) >= n_blocks
     assert all(len(block) % MAX_LANES == 0 for block in blocks[:-1])
 

@@ -21,7 +21,6 @@ from sklearn_xc import (
 from sklearn_xc._parallel.engines import engine_at_work
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.exceptions import UnseenLabelWarning
-from sklearn_xc.one_vs_all.starts import Zero
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,25 +32,12 @@ X, Y = make_xc_classification(
 )
 ESTIMATORS = {
     "one-vs-all": OvALinearXC,
-    "labels along a tree": lambda **own: OvALinearXC(init="ovap++", **own),
-    "C by cross-validation": lambda **own: OvALinearXCCV(Cs=[0.3, 1.0], cv=2, **own),
-    "stack": lambda **own: StackingXC(
-        [("ova", OvALinearXC()), ("low", OvALinearXC(C=0.1))], cv=2, random_state=0, **own
+    "labels along a tree": lambda: OvALinearXC(init="ovap++"),
+    "C by cross-validation": lambda: OvALinearXCCV(Cs=[0.3, 1.0], cv=2),
+    "stack": lambda: StackingXC(
+        [("ova", OvALinearXC()), ("low", OvALinearXC(C=0.1))], cv=2, random_state=0
     ),
 }
-
-
-class Counted(Zero):
-    """Starts at zero; whoever reads a copy, except for this process, notes that in a folder."""
-
-    def __init__(self, folder, here):
-        self.folder, self.here = folder, here
-
-    def __setstate__(self, state):
-        self.__dict__.update(state)
-        if os.getpid() != self.here:
-            with open(self.folder / str(os.getpid()), "a") as stream:
-                stream.write("read\n")
 
 
 class DaskCluster:
@@ -92,9 +78,9 @@ class RayCluster:
         )
 
     def pids(self):
-        """Return the processes that are at work."""
+        """Return the processes that run tasks."""
         found = subprocess.run(
-            ["pgrep", "-f", "^ray::_work"], capture_output=True, text=True, check=False
+            ["pgrep", "-f", "^ray::_run"], capture_output=True, text=True, check=False
         )
         return sorted(map(int, found.stdout.split()))
 
@@ -140,7 +126,7 @@ def test_models_have_the_bytes_of_one_machine(cluster, name, expected):
     assert content(model) == expected
 
 
-@pytest.mark.parametrize("name", ["one-vs-all", "stack", "shards"])
+@pytest.mark.parametrize("name", ["one-vs-all", "stack"])
 def test_a_worker_that_dies_costs_what_it_worked_on(cluster, name):
     """It is killed as soon as there is a part that another has finished."""
     expected = content(ESTIMATORS[name]().fit(X, Y))
@@ -162,23 +148,13 @@ def test_a_worker_that_dies_costs_what_it_worked_on(cluster, name):
     assert content(model) == expected
 
 
-def test_what_is_shared_is_sent_once_to_each_process(cluster, tmp_path):
-    """Each process that reads the start vectors, which go where X goes, writes a line."""
-    model = OvALinearXC(init=Counted(tmp_path, os.getpid()))
-    with joblib.parallel_config(cluster.backend):
-        model.fit(X, Y)
-    readers = [path.read_text().splitlines() for path in tmp_path.iterdir()]
-    assert 1 <= len(readers) <= N_WORKERS
-    assert all(len(lines) == 1 for lines in readers)
-
-
 def test_warnings_come_from_workers(cluster):
     stack = StackingXC([("ova", OvALinearXC(max_iter=1, tol=1e-9))], cv=2, random_state=0)
-    with joblib.parallel_config(cluster.backend), warnings.catch_warnings(record=True) as heard:
+    with joblib.parallel_config(cluster.backend), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         stack.fit(X, Y)
-    assert any("did not converge" in str(one.message) for one in heard)
-    assert sum(one.category is UnseenLabelWarning for one in heard) <= 1
+    assert any("did not converge" in str(one.message) for one in caught)
+    assert sum(one.category is UnseenLabelWarning for one in caught) <= 1
 
 
 def test_an_interrupted_fit_leaves_the_cluster_to_others(cluster):

@@ -54,15 +54,6 @@ def test_no_piece_waits_that_need_not(parents, most):
     assert (len(waves) == 1) == (n_below[parents < 0].max() <= most)
 
 
-def test_a_path_is_cut_from_its_end():
-    waves = cut_tree(np.arange(-1, 9), np.ones(10, int), lambda n_left: 4)
-    assert [[block.tolist() for block in wave] for wave in waves] == [
-        [[0, 1]],
-        [[2, 3, 4, 5]],
-        [[6, 7, 8, 9]],
-    ]
-
-
 def test_a_long_path_takes_no_recursion():
     parents = np.arange(-1, 49_999)
     waves = cut_tree(parents, np.ones(50_000, int), lambda n_left: 1000)

@@ -152,7 +152,7 @@ FITS = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", FITS)
-@pytest.mark.parametrize("n", [10, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [10, pytest.param(60, marks=pytest.mark.slow)])
 def test_crafted_parts_with_matching_checksums_never_crash(name, n, tmp_path):
     """The fit raises an error, or ends with finite scores."""
     FITS[name](tmp_path / "fit").fit(X, Y)

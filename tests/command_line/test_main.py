@@ -38,7 +38,6 @@ def test_usage(refused, arguments, says):
     ("error", "code", "says"),
     [
         (KeyboardInterrupt(), 130, "tag: interrupted.\n"),
-        (ValueError("C must be positive. Got -1."), 2, "tag: C must be positive. Got -1.\n"),
         (MemoryError("Lower k."), 2, "out of memory. Lower k.\n"),
         (PermissionError(13, "Permission denied", "x.csv"), 2, "x.csv: Permission denied.\n"),
     ],

@@ -84,12 +84,6 @@ def test_what_is_no_table(tmp_path, content, options, says):
         read(tmp_path / "t", ["text"], **options)
 
 
-def test_another_encoding(tmp_path):
-    (tmp_path / "t.csv").write_bytes("text\nü\n".encode("cp1252"))
-    with pytest.raises(CommandError, match=r"not utf-8.*Pass its --encoding, such as cp1252"):
-        read(tmp_path / "t.csv")
-
-
 def test_a_missing_library(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("text\nx\n")
     monkeypatch.setitem(sys.modules, "pandas", None)
