@@ -19,7 +19,6 @@ from fitted import (
 )
 from registry import ENTRIES, having
 from sklearn.base import clone
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
