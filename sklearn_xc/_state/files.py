@@ -220,6 +220,7 @@ def read_meta(folder: Path) -> dict[str, Any]:
         is_whole = (
             (meta["what"], sha256) == (_WHAT, _digest(meta))
             and type(meta["versions"]) is dict
+            and {"format", "model"} <= meta.keys()
             and type(arrays["sha256"]) is str
             and bool(_ARRAYS.fullmatch(arrays["file"]))
         )

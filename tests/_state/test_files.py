@@ -238,6 +238,8 @@ class TestDamage:
         [
             lambda meta: meta["arrays"].update(file="../arrays-00000000.safetensors"),
             lambda meta: meta.pop("arrays"),
+            lambda meta: meta.pop("format"),
+            lambda meta: meta.pop("model"),
             lambda meta: meta.update(what="a fit"),
             lambda meta: meta.update(versions=[]),
         ],
