@@ -6,6 +6,17 @@ from typing import Any
 import numpy as np
 
 
+class ListedFolds:
+    """A splitter that returns a list of folds."""
+
+    def __init__(self, folds: Iterable[Any]) -> None:
+        self.folds = list(folds)
+
+    def split(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[Any]:
+        """Return the folds."""
+        return iter(self.folds)
+
+
 def is_list_of_folds(cv: Any) -> bool:
     """Return whether a `cv` is an iterable of folds, not a number or a splitter."""
     is_single = isinstance(cv, str | bytes) or (isinstance(cv, np.ndarray) and cv.ndim == 0)

@@ -12,15 +12,19 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+<<<<<<< HEAD
 import scipy.sparse as sp
 from sklearn.model_selection import KFold, check_cv
+=======
+from sklearn.model_selection import KFold
+>>>>>>> 46ac4beb (Messages about folds name what was expected)
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.arguments import refuse_disguised
 from sklearn_xc._input.checks import check_targets, check_weights, require_labels
 from sklearn_xc._input.data import Targets
-from sklearn_xc._input.folds import check_folds, is_list_of_folds
+from sklearn_xc._input.folds import ListedFolds, check_folds, is_list_of_folds
 from sklearn_xc._input.made_features import MadeFeatures, made_features, made_from
 from sklearn_xc._input.seeds import draw_seed
 from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
@@ -215,7 +219,7 @@ def split(
         n_held = min(max(1, round(float(cv) * n)), n - 1)
         folds = [(np.sort(order[n_held:]), np.sort(order[:n_held]))]
     else:
-        splitter = check_cv(cv) if is_list_of_folds(cv) else cv
+        splitter = ListedFolds(cv) if is_list_of_folds(cv) else cv
         if isinstance(cv, bytes) or not hasattr(splitter, "split"):
             raise ValueError(
                 f"{who}: cv must be a share, a number of folds, a splitter or a list of folds. Got "

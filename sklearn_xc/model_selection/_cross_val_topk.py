@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_xc._input.arguments import check_count, refuse_disguised
 from sklearn_xc._input.checks import check_targets
 from sklearn_xc._input.data import Targets
-from sklearn_xc._input.folds import check_folds, is_list_of_folds
+from sklearn_xc._input.folds import ListedFolds, check_folds, is_list_of_folds
 from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
 from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._labels.out_of_fold import (
@@ -172,7 +172,7 @@ def _folds(
     if targets.kind != "classes":
         refuse_stratified(cv)
     if is_list_of_folds(cv):
-        splitter: Any = check_cv(cv)
+        splitter: Any = ListedFolds(cv)
     else:
         is_classes = targets.kind == "classes"
         splitter = check_cv(cv, y if is_classes else None, classifier=is_classes)

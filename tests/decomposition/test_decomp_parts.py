@@ -7,7 +7,7 @@ from sklearn_xc.decomposition.gradients import (
     GRADIENTS,
     MessagePassing,
 )
-from sklearn_xc.search import Candidates, ProductIndex, SphericalIndex
+from sklearn_xc.search import Candidates, SphericalIndex
 
 WAYS = {**{name: name for name in GRADIENTS}, "messages": MessagePassing(n_blocks=2)}
 

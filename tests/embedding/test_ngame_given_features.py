@@ -138,7 +138,7 @@ class TestAfterwards:
         asked = TextsWithFeatures(["kayak", "", "apples"], rows)
         assert model.predict_topk(asked, 1)[0][:, 0].tolist() == [8, 9, 0]
         assert model._described.tolist() == [True] * 10
-        with pytest.raises(ValueError, match="as X is. Got texts alone"):
+        with pytest.raises(ValueError, match=r"as X is\. Got texts alone"):
             model.add_labels(label_features=["canoe"])
         with pytest.raises(ValueError, match=r"must have the 12 features of X. Got 3"):
             model.add_labels(label_features=TextsWithFeatures(["canoe"], np.ones((1, 3))))
