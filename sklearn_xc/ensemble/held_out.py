@@ -12,12 +12,8 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-<<<<<<< HEAD
 import scipy.sparse as sp
-from sklearn.model_selection import KFold, check_cv
-=======
 from sklearn.model_selection import KFold
->>>>>>> 46ac4beb (Messages about folds name what was expected)
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 

@@ -21,15 +21,9 @@ from sklearn.model_selection import (
 
 from sklearn_xc._input.arguments import check_count, check_numbers
 from sklearn_xc._input.checks import check_targets, check_training_instances, check_weights
-<<<<<<< HEAD
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets
-from sklearn_xc._input.folds import check_folds, is_list_of_folds
-from sklearn_xc._input.sklearn_private import Interval, fit_context, safe_indexing
-=======
-from sklearn_xc._input.data import Targets
 from sklearn_xc._input.folds import ListedFolds, check_folds, is_list_of_folds
-from sklearn_xc._input.sklearn_private import Interval, fit_context
->>>>>>> 46ac4beb (Messages about folds name what was expected)
+from sklearn_xc._input.sklearn_private import Interval, fit_context, safe_indexing
 from sklearn_xc._labels.out_of_fold import RoutesFit
 from sklearn_xc._parallel.progress import Fit, Progress
 from sklearn_xc._parallel.shared_memory import array_bytes

@@ -246,15 +246,6 @@ class TestCopiesAndFiles:
             assert not hasattr(again, attribute)
 
 
-def test_a_state_of_another_version_warns_but_works():
-    model = ENTRIES["OvALinearXC"].make().fit(X, Y)
-    again = type(model).__new__(type(model))
-    with pytest.warns(InconsistentVersionWarning, match=r"\(sklearn_xc\) 0\.0\.9"):
-        again.__setstate__({**model.__getstate__(), "_sklearn_xc_version": "0.0.9"})
-    np.testing.assert_array_equal(again.predict_topk(X, 3), model.predict_topk(X, 3))
-    assert not [name for name in vars(again) if name.startswith("_sklearn")]
-
-
 class TestParameters:
     def test_set_and_get(self, entry):
         model = entry.bare()
