@@ -68,7 +68,8 @@ class GivenVectors:
             got = repr(values) if isinstance(values, str) else type(values).__name__
             raise TypeError(f"{expected}. Got {got} of {array.dtype}.")
         if array.ndim != 2 or array.shape[1] == 0:
-            raise ValueError(f"{expected}. Got an array of shape {array.shape}.")
+            got = f"an array of shape {array.shape}" if array.ndim else repr(values)
+            raise ValueError(f"{expected}. Got {got}.")
         if not np.isfinite(array).all():
             row = np.isfinite(array).all(axis=1).argmin()
             raise ValueError(f"{who} must be finite. Got NaN or infinity in row {row}.")
