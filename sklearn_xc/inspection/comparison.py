@@ -149,7 +149,7 @@ def compare_models(
         If an argument is invalid or labels cannot be matched by name; the message says what was
         expected.
     ImportError
-        Without pandas.
+        If pandas is not installed.
 
     See Also
     --------
@@ -185,16 +185,14 @@ def compare_models(
     >>> bool(found.metrics["low"][0] > 0)
     True
     """
-    try:
-        from pandas import DataFrame
-    except ImportError as error:
-        raise ImportError(f"{_WHO} needs pandas: pip install pandas.") from error
+    from pandas import DataFrame
+
     k = check_count(k, f"{_WHO}: k")
     n_resamples = check_count(n_resamples, f"{_WHO}: n_resamples", least=100)
     if not is_number(confidence) or not 0 < float(confidence) < 1:
         raise ValueError(f"{_WHO}: confidence must be between 0 and 1. Got {confidence!r}.")
-    names = tuple(names) if isinstance(names, list | tuple) else ()
-    if len(set(names)) != 2 or not all(isinstance(one, str) and one for one in names):
+    names = tuple(names)
+    if len(set(names)) != 2 or not all(isinstance(one, str) for one in names):
         raise ValueError(f"{_WHO}: names must be two different texts. Got {names!r}.")
     check_sparse(X, "X", _WHO)
     refuse_disguised(X, f"{_WHO}: X")
@@ -203,12 +201,11 @@ def compare_models(
         if not hasattr(unwrap(model, None)[0], "classes_"):
             raise TypeError(f"{_WHO}: {name} must be a fitted classifier, with classes_.")
     Y, labels, n_known, places = _match_labels(models, y, classes)
-    n = Y.shape[0]
+    n, ranked = Y.shape[0], []
     if num_samples(X) != n:
         raise ValueError(f"{_WHO}: X must have {n} rows, as many as y. Got {num_samples(X)}.")
     if not Y.nnz:
         raise ValueError(f"{_WHO}: y must have true labels. Got none in {n} rows.")
-    ranked = []
     for model, place in zip(models, places, strict=True):
         best, _ = topk(model, X, k)
         ranked.append(np.where(best >= 0, place[best], -1))
