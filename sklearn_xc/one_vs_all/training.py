@@ -535,9 +535,9 @@ def fit_report(solutions: list[BlockSolution], row_of_label: np.ndarray) -> dict
 def warn_of_fit(estimator: Any, stacklevel: int) -> None:
     """Warn of labels that did not converge, and of a loss in accuracy by pruning."""
     name, report = type(estimator).__name__, estimator.fit_report_
-    seen = np.ones(len(report["status"]), bool)
+    is_trained = np.ones(len(report["status"]), bool)
     if not estimator._is_binary:  # the weights of an unseen label do not matter
-        seen[estimator._unseen_labels] = False
+        is_trained[estimator._unseen_labels] = False
     for status, text in (
         (
             "max_iter",
@@ -551,15 +551,15 @@ def warn_of_fit(estimator: Any, stacklevel: int) -> None:
             "float64 if it is not.",
         ),
     ):
-        labels = np.flatnonzero((report["status"] == status) & seen)
+        labels = np.flatnonzero((report["status"] == status) & is_trained)
         if labels.size:
             some = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
             warnings.warn(
-                f"{name}: {labels.size} of {len(seen)} labels {text.format(some)}",
+                f"{name}: {labels.size} of {len(is_trained)} labels {text.format(some)}",
                 ConvergenceWarning,
                 stacklevel=stacklevel,
             )
-    total, increase = report["objective"][seen].sum(), report["pruning_increase"][seen].sum()
+    total, increase = (report[name][is_trained].sum() for name in ("objective", "pruning_increase"))
     if increase > _LARGE_INCREASE * total:
         warnings.warn(
             f"{name}: prune={estimator.prune} raised the sum of all objectives by "

@@ -197,7 +197,7 @@ def _write_start(last: np.ndarray, out: np.ndarray, Cs: np.ndarray) -> None:
 
 def path_bytes(d: int, n_lanes: int, itemsize: int) -> int:
     """Return the bytes of a block's path besides the solver's workspace."""
-    # The last two solutions, one of which becomes the start, and the new one as CSR.
+    # The last two solutions, one to be overwritten by the start, and the new one as CSR.
     return LABELS_PER_LANE * n_lanes * (d + 1) * (3 * itemsize + 4)
 
 
@@ -261,8 +261,8 @@ class ParentStarts:
     blocks : list of ndarray of int64
         The labels of each block.
     results : list
-        Solutions of each block over the original features, of which the last is used; filled while
-        blocks are solved.
+        Solutions of each block over the original features, filled while blocks are solved; the last
+        one is used.
     """
 
     def __init__(

@@ -81,7 +81,7 @@ class TestTopK:
 
 class TestInstances:
     def test_more_than_65536_features(self, xy):
-        """The informative features stand behind 65,536 others; narrow indices would miss them."""
+        """The informative features come after 65,536 others; narrow indices would miss them."""
         X, Y = xy
         offset = 65_530
         wide = sp.csr_array((X.data, X.indices + offset, X.indptr), shape=(120, offset + 40))

@@ -300,7 +300,7 @@ def move_points(old_points, lists, dense, points, norm2):
 
 @kernel
 def take_lists(indptr, which, shift, values, out_indptr, out):
-    """Copy some of several lists, each `shift` longer than `indptr` says."""
+    """Copy some of several lists, each with `shift` more items than in `indptr`."""
     for c in range(which.shape[0]):
         start = indptr[which[c]] + shift * which[c]
         at = out_indptr[c] + shift * c

@@ -1,12 +1,12 @@
-"""Losses, one file each: of a margin, and of the scores of a set of labels.
+"""Losses of a margin, one file each.
 
-``LOSSES`` are losses of a margin, for ``OvALinearXC(loss=...)``, which takes a name or an object.
-`MarginLoss` says what one is, and how to write another.
+``LOSSES`` has their names for ``OvALinearXC(loss=...)``, which also takes an object. `MarginLoss`
+is the base class, whose docstring shows how to write another.
 
 The functions are plain Python that :mod:`numba` compiles into the kernels which close over them.
 Constants are written as ``np.float32``, so that float32 margins stay float32 (an integer literal
 would promote them) while float64 margins stay float64. To add a loss to the package, write its file
-and give it a line in its table: the derivative tests and the docs read these tables.
+and add a line to ``LOSSES``: the derivative tests read this table.
 """
 
 from sklearn_xc.one_vs_all.losses.huber_hinge import HuberHinge

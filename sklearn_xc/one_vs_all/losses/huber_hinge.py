@@ -1,7 +1,7 @@
 """Huber-hinge: ``(1 - m)**2`` between the margins 0 and 1, its tangent ``1 - 2 m`` below, 0 beyond.
 
-Instances far on the wrong side pull with a constant force, which suits wrong labels. There the
-loss has a slope but no curvature; the ridge alone keeps the Hessian positive.
+The slope is bounded, which suits wrong labels. Below margin 0 the loss has no curvature; the ridge
+alone keeps the Hessian positive.
 
 Source: the Huberized squared hinge of Rosset and Zhu, "Piecewise linear regularized solution
 paths", Annals of Statistics 35(3), 2007, with their delta = 0.

@@ -1,4 +1,4 @@
-"""Logistic loss, ``log(1 + exp(-m))``: never zero, so that no instance ever leaves the work.
+"""Logistic loss, ``log(1 + exp(-m))``: never zero, so all instances stay active.
 
 Computed from ``exp(-|m|)``, which cannot overflow, in float64 and without a branch: loops over the
 margins of many labels become vector code. The result has the type of the margin.

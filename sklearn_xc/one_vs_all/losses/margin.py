@@ -1,4 +1,4 @@
-"""What a loss of a margin is, and how kernels see it."""
+"""Base class of losses of a margin, and their compiled form."""
 
 import copy
 import math
@@ -13,20 +13,20 @@ from sklearn.base import BaseEstimator
 from sklearn_xc._compile.compilable import check_compiles, is_function
 from sklearn_xc._compile.jit import callable_in_kernels
 
-#: Where the functions of a loss are tried.
+#: Margins at which the functions of a loss are checked.
 _MARGINS = (-3.21, -0.37, 0.43, 0.87, 1.63, 5.3)
 _FUNCTIONS = ("value", "slope", "curvature")
 
 
 class CompiledLoss(NamedTuple):
-    """A loss as kernels close over it.
+    """The functions of a loss, for kernels to close over.
 
     Attributes
     ----------
     value, slope, curvature : callable
         Functions of the margin, compiled into the kernels that call them.
     active_below, msi_negative_score : float
-        As of `MarginLoss`.
+        As in `MarginLoss`.
     """
 
     value: Callable[[float], float]
@@ -52,8 +52,8 @@ class MarginLoss(BaseEstimator, ABC):
     Attributes
     ----------
     active_below : float, default=inf
-        From this margin on, value, slope and curvature are 0. Training is faster where it is
-        finite: instances beyond it need no look.
+        From this margin on, value, slope and curvature are 0. Training is faster if it is finite:
+        instances beyond it are skipped.
     msi_negative_score : float, default=-2.0
         The mean score that mean-separating initialisation gives to the negatives, where
         `active_below` is finite or a score of the positives is given.
@@ -100,7 +100,7 @@ class MarginLoss(BaseEstimator, ABC):
         """Return value, slope and curvature: functions of one margin that numba can compile.
 
         They may close over numbers. Constants of ``numpy.float32`` keep float32 margins float32; a
-        Python float makes them float64, which is slower and as right.
+        Python float makes them float64, which is slower and equally correct.
 
         Returns
         -------
@@ -123,7 +123,7 @@ _COMPILED: dict[MarginLoss, CompiledLoss] = {}
 
 
 def compiled(loss: MarginLoss) -> CompiledLoss:
-    """Return a loss as kernels close over it: the same object for equal losses.
+    """Return the compiled form of a loss: the same object for equal losses.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def compiled(loss: MarginLoss) -> CompiledLoss:
     """
     if loss not in _COMPILED:
         value, slope, curvature = map(callable_in_kernels, loss.functions())
-        # A copy, as the caller may change the parameters of theirs.
+        # A copy, as the caller may change the parameters.
         _COMPILED[copy.copy(loss)] = CompiledLoss(
             value, slope, curvature, float(loss.active_below), float(loss.msi_negative_score)
         )
@@ -140,7 +140,7 @@ def compiled(loss: MarginLoss) -> CompiledLoss:
 
 
 def check_margin_loss(loss: MarginLoss, name: str) -> None:
-    """Raise an error for a loss that no solver could minimise; `name` comes first in messages.
+    """Raise an error for a loss that cannot be minimised; messages start with `name`.
 
     Raises
     ------

@@ -44,7 +44,7 @@ class SquaredHinge(MarginLoss):
     >>> from sklearn_xc.one_vs_all.losses import SquaredHinge
     >>> clf = OvALinearXC(loss=SquaredHinge())  # as loss="squared_hinge"
 
-    It grows with the square of what is missing to a margin of 1:
+    It grows with the square of the distance to a margin of 1:
 
     >>> value, slope, curvature = SquaredHinge().functions()
     >>> [float(value(margin)) for margin in (-1.0, 0.0, 1.0)]

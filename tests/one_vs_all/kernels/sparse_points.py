@@ -40,7 +40,7 @@ def pooled(lists, dtype):
 
 
 def in_pieces(indptr, values, shift=0):
-    """Return the lists, each `shift` longer than said."""
+    """Return the lists, each with `shift` more items than in `indptr`."""
     at = indptr + shift * np.arange(len(indptr))
     return [values[at[c] : at[c + 1]] for c in range(len(indptr) - 1)]
 

@@ -86,7 +86,7 @@ class Block:
         return self.lanes.trial(k)
 
     def set_trial(self, k, point, slope=None):
-        """Give a lane a trial point; the slope is that of the objective, if not said otherwise."""
+        """Give a lane a trial point; the slope defaults to that of the objective."""
         lanes, trial = self.lanes, self.trial(k)
         trial[:] = point
         lanes.trial_norm2[k] = measure_start(trial)
@@ -179,7 +179,7 @@ class Block:
 
 
 def assert_lane_is_right(block, k):
-    """Compare what a lane knows where it stands with the dense formulas, its next step too."""
+    """Compare a lane's state and its next step with the dense formulas."""
     lanes, objective = block.lanes, block.objectives[k]
     w, v = block.point(k).astype(float), block.trial(k).astype(float)
     gradient, hessian = objective.gradient(w), objective.hessian(w)
@@ -205,7 +205,7 @@ def assert_lane_is_right(block, k):
 
 
 def assert_moved_by(lam, block, k, before):
-    """Compare where a lane stands with the point between its two points before."""
+    """Compare a lane's current point with the one between its last two points."""
     w, v = before.iterate(k), before.trial(k)
     if lam == 1:
         np.testing.assert_array_equal(block.point(k), v)

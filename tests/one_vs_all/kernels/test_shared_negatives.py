@@ -110,7 +110,7 @@ def rows_of(problem):
 def test_certificates_are_those_over_all_rows(
     seed, label, dtype, slack, loss, make_problem, objective_of
 ):
-    """However the scores that say where to look are off, within their slack."""
+    """For known scores with any error within their slack."""
     rng = np.random.default_rng(seed)
     problem = make_short_rows(rng, make_problem, dtype, loss=loss)
     point = (rng.normal(size=31) * rng.choice([0.01, 0.3, 3.0])).astype(dtype)
