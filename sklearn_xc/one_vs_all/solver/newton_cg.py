@@ -12,7 +12,7 @@ start vector, such as mean-separating           ``_Block._begin``, ``starts.msi`
 rows with a loss at the trial points            ``screening``, ``kernels.screen``
 objective, line search, sufficient decrease     ``kernels.line_search``: ``take_step``
 gradient, certificate, Hessian products, CG     ``kernels.newton_direction``: ``find_direction``
-stopping rule ``|g| <= eps |g(0)|``             ``_Block._finish_step``
+stopping rule ``|g| <= eps |g(0)|``             ``_Block.finish_step``
 pruning, and its effect on the objective        ``_Block._prune``
 ==============================================  =================================================
 
@@ -226,12 +226,22 @@ def solve_block(
         Rows in the order of `labels`.
     """
     block = _Block(problem, sums, initialiser, prepared, labels, n_lanes, stop, observe, ends)
+    began = perf_counter()
     with np.errstate(over="ignore", invalid="ignore"):  # points that are not finite are rejected
-        return block.solve()
+        if problem.n_samples >= FEWEST_ROWS and block.parents is None and observe is None:
+            block.solve_on_working_sets()
+        while True:
+            block.fill_lanes()
+            occupied = [k for k, label in enumerate(block.occupants) if label is not None]
+            if not occupied:
+                return block.solution(perf_counter() - began)
+            block.advance_lanes(np.array(occupied))
+            for k in occupied:
+                block.finish_step(k)
 
 
 class _Block:
-    """A block of labels: ``solve`` is the loop, its steps follow in the order of their calls."""
+    """A block of labels: the methods follow in the order of their calls by ``solve_block``."""
 
     def __init__(self, problem, sums, initialiser, prepared, labels, n_lanes, stop, observe, ends):
         self.problem, self.sums = problem, sums
@@ -270,20 +280,7 @@ class _Block:
         self.report = np.zeros((7, len(self.labels)))
         self.intercepts = np.zeros(len(self.labels), problem.dtype)
 
-    def solve(self) -> BlockSolution:
-        began = perf_counter()
-        if self.problem.n_samples >= FEWEST_ROWS and self.parents is None and self.observe is None:
-            self._solve_on_working_sets()
-        while True:
-            self._fill_lanes()
-            occupied = np.array([k for k, label in enumerate(self.occupants) if label is not None])
-            if not occupied.size:
-                return self._solution(perf_counter() - began)
-            self._advance(occupied)
-            for k in occupied.tolist():
-                self._finish_step(k)
-
-    def _solve_on_working_sets(self) -> None:
+    def solve_on_working_sets(self) -> None:
         """Solve the waiting labels for which working sets pay; keep starts of some others."""
         rows = np.array(self.waiting, np.int64)
         rows = rows[labels_that_pay(self.problem, self.screen, self.labels[rows])]
@@ -416,7 +413,7 @@ class _Block:
         if self.stop is not None and self.stop.is_set():
             raise KeyboardInterrupt
 
-    def _fill_lanes(self) -> None:
+    def fill_lanes(self) -> None:
         """Give each empty lane the next label, whose first trial point is its start vector."""
         for k, occupant in enumerate(self.occupants):
             if occupant is None and self.waiting:
@@ -482,7 +479,7 @@ class _Block:
             trial[:] = norm2 = 0.0
         state.trial_norm2[k] = norm2
 
-    def _advance(self, occupied: np.ndarray) -> None:
+    def advance_lanes(self, occupied: np.ndarray) -> None:
         """Advance the occupied lanes by one step, some lanes in each call."""
         if self.smooth is not None:
             self.smooth.advance(self.state, occupied)
@@ -511,7 +508,7 @@ class _Block:
             first = last
             self._check_stop()
 
-    def _finish_step(self, k: int) -> None:
+    def finish_step(self, k: int) -> None:
         """Apply the stopping rule to a lane: continue, prune the label, or retire it."""
         state, label = self.state, self.occupants[k]
         assert label is not None
@@ -587,7 +584,7 @@ class _Block:
         self.waiting.extend(self.children.pop(label.row, ()))
         self.occupants[k] = None
 
-    def _solution(self, wall: float) -> BlockSolution:
+    def solution(self, wall: float) -> BlockSolution:
         n_iter, n_products, status, objective, norm, tolerance, pruned = self.report
         lengths = [len(indices) for indices, _ in self.weights]
         share = 1.0 + n_iter + n_products
