@@ -14,7 +14,7 @@ from sklearn_xc._compile.arithmetic.row_blocks import ROW_BYTES, write_row_produ
 from sklearn_xc._compile.arithmetic.vector_math import vector_exp
 from sklearn_xc._compile.emitters.int16_lanes import lowest_bit, prefetch
 from sklearn_xc._compile.jit import inlined, kernel
-from sklearn_xc._weights.kernels.ranking import room_to_choose, select_best, sort_stack
+from sklearn_xc._weights.kernels.selection import N_LANES, select_best
 
 #: Classes whose weights are read together while a block is written: each is one stream of memory.
 STREAMS = 8
@@ -239,7 +239,6 @@ def topk_scores(scores, k, labels, best):
 
     `labels` and `best` have shape (n_rows, >= k); ties go to the smaller class.
     """
-    room = room_to_choose(k)
-    space = np.empty(room, np.int64), np.empty(room, best.dtype), sort_stack()
+    lanes = np.empty(N_LANES, best.dtype)
     for i in range(scores.shape[0]):
-        select_best(scores[i], k, labels[i], best[i], *space)
+        select_best(scores[i], k, labels[i], best[i], lanes)

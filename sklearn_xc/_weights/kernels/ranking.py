@@ -171,27 +171,3 @@ def write_best(scores, labels, n, out_labels, out_scores, stack):
     for c in range(np.uint64(k)):
         out_labels[c], out_scores[c] = labels[c], scores[c]
     return k
-
-
-@inlined
-def select_best(scores, k, out_labels, out_scores, labels, best, stack):
-    """Write the k best of `scores`, best first; -inf counts as a score.
-
-    Parameters
-    ----------
-    scores : ndarray of float of shape (n_labels,)
-        Without NaN.
-    k : int
-        From 1 to n_labels.
-    out_labels, out_scores : ndarray of int64 and float, of shape (>= k,)
-        The leading k entries are overwritten.
-    labels, best : ndarray of int64 and float of shape (room_to_choose(k),)
-    stack : ndarray
-        Work space.
-    """
-    size = min(scores.shape[0], k)
-    for at in range(size):
-        labels[at], best[at] = at, scores[at]
-    floor = worst_score(best, size)
-    n, _ = choose_labels(scores, size, 0, k, np.uint64(size), floor, labels, best)
-    write_best(best, labels, np.int64(n), out_labels[:k], out_scores[:k], stack)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_xc._compile.jit import inlined, kernel
 from sklearn_xc._weights.kernels.packed_lists import add_packed_list, weight_of_column
-from sklearn_xc._weights.kernels.ranking import room_to_choose, select_best, sort_stack
+from sklearn_xc._weights.kernels.selection import N_LANES, select_best
 
 _ONE = np.uint32(1)
 
@@ -40,11 +40,10 @@ def topk_rows(X, first, weights, bases, k, labels, best):
         The leading k columns are overwritten.
     """
     order = np.empty(_longest_row(X[0], first, labels.shape[0]), np.int64)
-    scores, room = np.zeros(weights[4].shape[1], best.dtype), room_to_choose(k)
-    space = np.empty(room, np.int64), np.empty(room, best.dtype), sort_stack()
+    scores, lanes = np.zeros(weights[4].shape[1], best.dtype), np.empty(N_LANES, best.dtype)
     for r in range(labels.shape[0]):
         _score_row(X, first + r, weights, bases, order, scores)
-        select_best(scores[: bases.shape[1]], k, labels[r], best[r], *space)
+        select_best(scores[: bases.shape[1]], k, labels[r], best[r], lanes)
 
 
 @kernel
