@@ -27,13 +27,6 @@ class Batch(NamedTuple):
     retrieved: list
     width: int
 
-    def of(self, rows):
-        """Return the batch of some of the instances."""
-        retrieved = [[block[i] for i in rows] for block in self.retrieved]
-        return self._replace(
-            z=self.z[:, rows], positives=[self.positives[i] for i in rows], retrieved=retrieved
-        )
-
     def arguments(self, dtype=np.float64):
         """Return the arguments of ``couple`` up to the positive scores."""
         n_blocks, n, _ = self.z.shape
