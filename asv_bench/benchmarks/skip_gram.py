@@ -18,25 +18,20 @@ class Counting:
     For throughput more is better, which ``asv compare`` does not know; ``time_count`` is its twin.
     """
 
-    params = ("file", "lists")
-    param_names = ("source",)
     rounds, repeat, number, warmup_time = 1, 5, 1, 0
 
     def setup_cache(self):
         # The benchmarks run in the folder in which this method runs.
         write_made_text(Path(TEXT), N_TOKENS, 20_000)
 
-    def setup(self, source):
-        self.sentences = TEXT
-        if source == "lists":
-            self.sentences = [line.split() for line in Path(TEXT).read_text().splitlines()]
-        count_contexts(TEXT, min_count=100)
+    def setup(self):
+        self.sentences = [line.split() for line in Path(TEXT).read_text().splitlines()]
         count_contexts(self.sentences, min_count=100)  # compiled
 
-    def time_count(self, source):
+    def time_count(self):
         count_contexts(self.sentences)
 
-    def peakmem_count(self, source):
+    def peakmem_count(self):
         count_contexts(self.sentences)
 
 
