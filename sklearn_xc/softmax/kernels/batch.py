@@ -119,13 +119,11 @@ class BatchWork(NamedTuple):
         )
 
 
-@functools.cache
-def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> Any:
-    """Return the compiled pass of a rule, by its ``step`` and whether it ``is_implicit``."""
+def _explicit_moves(take_step: Callable[..., Any]) -> Any:
+    """Return a function that takes a step for each pair of a batch, from the same weights."""
 
     @inlined
     def explicit_moves(work, q, p, size, settings):
-        """Follow the rule for each pair from the same weights."""
         m = q.shape[1]
         alpha, s_of = scratch(m, np.float64), scratch(m, np.float64)
         q_of, c_of = scratch(m, np.float64), scratch(m, np.float64)
@@ -155,6 +153,14 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
                 if k != place:
                     p[i, k] = p_of[n]
                     n += 1
+
+    return explicit_moves
+
+
+@functools.cache
+def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> Any:
+    """Return the compiled pass of a rule, by its ``step`` and whether it ``is_implicit``."""
+    explicit_moves = _explicit_moves(take_step)
 
     @inlined
     def take_batch_step(work, q, p, settings, precision):
