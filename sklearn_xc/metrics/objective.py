@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_xc.metrics import propensity
+from sklearn_xc.metrics.propensity_scored import propensity
 
 OBJECTIVES = ("precision", "propensity")
 
