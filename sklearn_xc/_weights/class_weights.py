@@ -263,7 +263,15 @@ class ClassWeights:
         n_jobs : int or None
             Threads.
         """
-        return self.ranks_and_losses(X, rows, classes, n_jobs)[1]
+        out = np.empty(len(rows))
+
+        def task(pairs: np.ndarray, at: np.ndarray, scores: np.ndarray) -> None:
+            normalisers = np.empty(len(scores))
+            log_normalisers(scores, normalisers)
+            out[pairs] = normalisers[at] - scores[at, classes[pairs]]
+
+        self._map_pairs(task, X, rows, n_jobs)
+        return out
 
     def hardest(
         self, X: CsrRows, rows: np.ndarray, classes: np.ndarray, n_hard: int, n_jobs: int | None

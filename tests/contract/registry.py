@@ -54,7 +54,6 @@ OVA = {
     "tol": [0, NAN, INF, "0.1"],
     "max_iter": COUNT,
     "fit_intercept": SWITCH,
-    "regularize_intercept": SWITCH,
     "class_weight": [0, NAN, "even", True, {99: 1.0}, {0: "a"}, np.zeros(5), np.ones(4)],
     "prune": [-0.1, NAN, INF, "a"],
     "warm_start": SWITCH,

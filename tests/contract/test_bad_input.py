@@ -284,39 +284,6 @@ class TestParameters:
                     model.decision_function(many)
             model.set_params(**{parameter: given})
 
-    def test_no_parameter_is_a_time(self):
-        """Times of numpy are integers to Python."""
-        entry = ENTRIES[ONE]
-        for parameter, value in entry.make().get_params(deep=False).items():
-            if type(value) in (int, float):
-                model = entry.make().set_params(**{parameter: np.timedelta64(3, "s")})
-                says = rf"{ONE}: {parameter} must not be a timedelta"
-                assert_refused(model.fit, says, X, Y)
-
-    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-    @pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning")
-    @pytest.mark.parametrize("kind", [np.uint8, np.float16])
-    def test_arithmetic_is_that_of_python(self, entry, kind):
-        """uint8 ends at 255, and no kernel is for float16."""
-        is_whole = kind(0.5) == 0
-        plain, other = entry.make(), entry.make()
-        for parameter, value in plain.get_params(deep=False).items():
-            takes = {str(one) for one in plain._parameter_constraints[parameter]}
-            takes_whole = any("int" in t or "Integral" in t for t in takes)
-            takes_real = any("float" in t for t in takes)
-            if parameter in {"verbose", "cv", "random_state", "n_jobs", "n_hard_negatives"}:
-                continue
-            if is_whole and takes_whole and not takes_real:
-                plain.set_params(**{parameter: 3})
-                other.set_params(**{parameter: kind(3)})
-            elif not is_whole and isinstance(value, float) and takes_real:
-                plain.set_params(**{parameter: 0.25})
-                other.set_params(**{parameter: kind(0.25)})
-        given = other.get_params()
-        found, expected = other.fit(X, Y), plain.fit(X, Y)
-        np.testing.assert_array_equal(found.predict_topk(X, 5), expected.predict_topk(X, 5))
-        assert all(other.get_params()[key] is value for key, value in given.items())
-
 
 def test_how_many_labels(entry, fitted):
     for bad in (0, 1.0, True, None):
