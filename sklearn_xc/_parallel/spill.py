@@ -91,7 +91,7 @@ def empty_rows(n: int, dim: int, dtype: Any, who: str) -> np.ndarray:
     return empty_in_file(n * dim, dtype, who).reshape(n, dim)
 
 
-def maker(in_files: bool, who: str) -> Callable[..., np.ndarray]:
+def allocator(in_files: bool, who: str) -> Callable[..., np.ndarray]:
     """Return a function of a length and a dtype that makes arrays, in files or in memory."""
     return functools.partial(empty_in_file, who=who) if in_files else np.empty
 
@@ -115,9 +115,9 @@ def is_in_file(array: np.ndarray) -> bool:
     return isinstance(_memory_of(array), _MappedFile)
 
 
-def maker_beside(array: np.ndarray) -> Callable[..., np.ndarray]:
-    """Return a function like that of :func:`maker`: in files if this array is in one."""
-    return maker(is_in_file(array), getattr(_memory_of(array), "who", ""))
+def allocator_like(array: np.ndarray) -> Callable[..., np.ndarray]:
+    """Return a function like that of :func:`allocator`: in files if this array is in one."""
+    return allocator(is_in_file(array), getattr(_memory_of(array), "who", ""))
 
 
 def _mapped_file(size: int, what: str, who: str) -> _MappedFile:

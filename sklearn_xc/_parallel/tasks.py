@@ -103,12 +103,14 @@ class Task:
         )
 
     @contextmanager
-    def around(self, estimator: Any, *, may_be_deaf: bool = False) -> Iterator[None]:
+    def around(self, estimator: Any, *, may_lack_callbacks: bool = False) -> Iterator[None]:
         """Begin and end around the fit of another estimator, which gets the callbacks too.
 
-        One without callbacks gives a warning of scikit-learn, unless it `may_be_deaf`.
+        One without callbacks gives a warning of scikit-learn, unless it `may_lack_callbacks`.
         """
-        if self._context is None or (may_be_deaf and not hasattr(estimator, "set_callbacks")):
+        if self._context is None or (
+            may_lack_callbacks and not hasattr(estimator, "set_callbacks")
+        ):
             self.begin()
             yield
             self.end()

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._input.kernels.csr_order import copy_rows, count_features, transpose_rows
-from sklearn_xc._parallel.spill import is_in_file, maker_beside
+from sklearn_xc._parallel.spill import allocator_like, is_in_file
 from sklearn_xc._state.schema import Array, Holds, Number, Shape, declares
 
 #: A feature with weights on at least this share of the labels is stored as a dense column. A column
@@ -176,7 +176,7 @@ def split_columns(by_feature: Any) -> tuple[np.ndarray, ...]:
     chosen = np.flatnonzero(counts >= enough)
     slot = np.full(n_features, -1, np.int32)
     slot[chosen] = np.arange(len(chosen))
-    empty, width = maker_beside(by_feature.data), -(-n_labels // _PADDING) * _PADDING
+    empty, width = allocator_like(by_feature.data), -(-n_labels // _PADDING) * _PADDING
     columns = empty(len(chosen) * width, by_feature.dtype).reshape(len(chosen), width)
     columns[...] = 0
     for row, j in enumerate(chosen):
@@ -282,7 +282,7 @@ def is_canonical(coef: sp.csr_array) -> bool:
 
 def _from_file_to_file(coef: sp.csr_array) -> sp.csc_array:
     """Sort runs of labels by feature, each by itself, then merge the runs."""
-    (n_labels, d), nnz, empty = coef.shape, len(coef.data), maker_beside(coef.data)
+    (n_labels, d), nnz, empty = coef.shape, len(coef.data), allocator_like(coef.data)
     edges = cut(coef.indptr, WEIGHTS_AT_A_TIME)
     runs = empty(nnz, np.int32), empty(nnz, coef.dtype)
     ends, sizes = empty((len(edges) - 1) * (d + 1), np.int64), np.zeros(d, np.int64)

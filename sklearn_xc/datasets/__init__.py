@@ -3,8 +3,7 @@
 from sklearn_xc._labels.features import LabelFeatures
 from sklearn_xc.datasets.generators import make_hierarchical_classes, make_xc_classification
 from sklearn_xc.datasets.tate import load_tate_subjects
-from sklearn_xc.datasets.xmc_reader import load_xmc_file
-from sklearn_xc.datasets.xmc_writer import dump_xmc_file
+from sklearn_xc.datasets.xmc import dump_xmc_file, load_xmc_file
 
 __all__ = [
     "LabelFeatures",

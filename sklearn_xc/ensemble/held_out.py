@@ -37,7 +37,7 @@ from sklearn_xc._labels.out_of_fold import (
     unknown_to,
 )
 from sklearn_xc._labels.some_labels import apart
-from sklearn_xc._parallel.engines import engine_at_work
+from sklearn_xc._parallel.engines import active_engine
 from sklearn_xc._parallel.progress import Fit, Progress
 from sklearn_xc._parallel.tasks import Task
 from sklearn_xc._parallel.threads import count_threads
@@ -308,7 +308,7 @@ class HeldOutFits:
         def work(number: int) -> None:
             keep(number, self._do(jobs[number]))
 
-        engine = engine_at_work()
+        engine = active_engine()
         if engine.is_cluster:
             orders = ((at, (job._replace(task=Task()),)) for at, job in enumerate(jobs))
             for job in jobs:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets
-from sklearn_xc._parallel.engines import Workers, engine_at_work
+from sklearn_xc._parallel.engines import Workers, active_engine
 from sklearn_xc._state.checkpoints import Checkpoints, checkpoints_of, data_of
 from sklearn_xc.one_vs_all.problem import OneVsAllProblem
 from sklearn_xc.one_vs_all.solver.newton_cg import STATUS_NAMES, BlockSolution
@@ -105,6 +105,6 @@ def block_store(
     `others` are further arrays on which the fit depends.
     """
     data = {**data_of(instances, targets, weight), **others}
-    settings = [*engine_at_work().count(estimator.n_jobs)]
+    settings = [*active_engine().count(estimator.n_jobs)]
     with checkpoints_of(estimator, data, settings) as checkpoints:
         yield None if checkpoints is None else BlockStore(checkpoints)

@@ -21,7 +21,7 @@ from sklearn_xc._input.data import CsrRows, DenseRows, Targets
 from sklearn_xc._input.sklearn_private import Interval, Options, StrOptions, fit_context
 from sklearn_xc._labels.names import column_names
 from sklearn_xc._labels.new_classes import are_names, with_new_names
-from sklearn_xc._parallel.engines import Engine, engine_at_work
+from sklearn_xc._parallel.engines import Engine, active_engine
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import built_apart
 from sklearn_xc._state.schema import declares
@@ -358,7 +358,7 @@ class OvALinearXC(LinearModel):
     def _engine(self) -> Engine:
         """Return the engine that solves the blocks; a memory limit excludes copies of X."""
         may_copy, is_verbose = self.max_memory is None, bool(self.verbose)
-        return engine_at_work(self.numa, self.n_jobs, may_copy=may_copy, is_verbose=is_verbose)
+        return active_engine(self.numa, self.n_jobs, may_copy=may_copy, is_verbose=is_verbose)
 
     @property
     def _fitted_cost(self) -> float:

@@ -27,7 +27,7 @@ from sklearn_xc._input.sklearn_private import Interval, fit_context, safe_indexi
 from sklearn_xc._labels.out_of_fold import RoutesFit
 from sklearn_xc._parallel.progress import Fit, Progress
 from sklearn_xc._parallel.shared_memory import array_bytes
-from sklearn_xc._parallel.spill import maker
+from sklearn_xc._parallel.spill import allocator
 from sklearn_xc._state.fitted import built_apart
 from sklearn_xc.exceptions import ConvergenceWarning, GridEdgeWarning
 from sklearn_xc.metrics import TopKScorer, get_scorer
@@ -492,7 +492,7 @@ class FoldScorer:
         in_files = check_memory(estimator, self.instances, self.targets)
         instances: Any
         if isinstance(self.instances, CsrRows):
-            instances = self.instances.take(rows, maker(in_files, type(estimator).__name__))
+            instances = self.instances.take(rows, allocator(in_files, type(estimator).__name__))
         else:
             instances = self.instances.take(rows)
         problem = build_problem(estimator, 1.0, instances, targets, row_weight, in_files)

@@ -23,7 +23,7 @@ from sklearn_xc._input.data import CsrRows, DenseRows, Targets, read_only
 from sklearn_xc._input.kernels import csr_rows
 from sklearn_xc._input.kernels.csr_order import arrange_rows, count_features, transpose_rows
 from sklearn_xc._input.row_pieces import row_pieces
-from sklearn_xc._parallel.spill import maker
+from sklearn_xc._parallel.spill import allocator
 from sklearn_xc.metrics import propensity
 from sklearn_xc.one_vs_all.kernels import dense_rows
 from sklearn_xc.one_vs_all.kernels.block_newton import row_sums_kernel, square_sums_kernel
@@ -87,7 +87,7 @@ def build_problem(
         For invalid weights of labels.
     """
     who = type(estimator).__name__
-    empty = maker(in_files, who)
+    empty = allocator(in_files, who)
     if isinstance(instances, CsrRows):
         instances = instances.without_zeros(empty)
     instances, order, columns = arranged(instances, empty)
@@ -196,12 +196,12 @@ class OneVsAllProblem:
     @cached_property
     def rounded(self) -> tuple[np.ndarray, ...]:
         """Sparse instances in int16, rounded once per process."""
-        return rounded(self.instances, maker(self.in_files, self.owner))  # type: ignore
+        return rounded(self.instances, allocator(self.in_files, self.owner))  # type: ignore
 
     @cached_property
     def postings(self) -> tuple[tuple[np.ndarray, ...], float] | None:
         """Posting lists of sparse instances and the largest norm; None if an entry is negative."""
-        return postings(self.instances, maker(self.in_files, self.owner))  # type: ignore
+        return postings(self.instances, allocator(self.in_files, self.owner))  # type: ignore
 
     @property
     def n_samples(self) -> int:

@@ -22,14 +22,14 @@ from sklearn_xc._input.arguments import refuse_disguised
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets
 from sklearn_xc._input.kernels.csr_order import copy_rows
 from sklearn_xc._input.sparse import check_sparse
-from sklearn_xc._parallel.blocks import MAX_LANES, MORE_ROOM, BlockPlan, plan_blocks
 from sklearn_xc._parallel.engines import Engine, Workers
 from sklearn_xc._parallel.interrupt import StopFlag
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit, Progress
 from sklearn_xc._parallel.row_ranges import one_blas_thread
-from sklearn_xc._parallel.spill import Spill, maker, release
+from sklearn_xc._parallel.spill import Spill, allocator, release
 from sklearn_xc.exceptions import ConvergenceWarning, MemoryBudgetError, PruningWarning
+from sklearn_xc.one_vs_all.blocks import MAX_LANES, MORE_ROOM, BlockPlan, plan_blocks
 from sklearn_xc.one_vs_all.checkpoints import BlockStore
 from sklearn_xc.one_vs_all.losses.margin import MarginLoss, check_margin_loss, compiled
 from sklearn_xc.one_vs_all.problem import (
@@ -478,7 +478,7 @@ def assemble_weights(
     lengths = np.concatenate([np.diff(s.indptr) for s in solutions])[row_of_label]
     indptr = np.concatenate(([0], np.cumsum(lengths)))
     n_weights, dtype = int(indptr[-1]), solutions[0].values.dtype
-    empty = maker(room is not None and n_weights * (4 + dtype.itemsize) > room, owner)
+    empty = allocator(room is not None and n_weights * (4 + dtype.itemsize) > room, owner)
     indices, values = empty(n_weights, np.int32), empty(n_weights, dtype)
     edges = np.cumsum([0] + [len(block.labels) for block in solutions])
     # The last label that needs each row of a block, or a row before it.

@@ -212,7 +212,7 @@ class TextClassifierXC(
         if vectorizer is None:
             features = self._vectorized(X)
         else:
-            with progress.part(name="vectorizer").around(vectorizer, may_be_deaf=True):
+            with progress.part(name="vectorizer").around(vectorizer, may_lack_callbacks=True):
                 features = fit_with_label_texts(vectorizer, X, self._texts_of_labels())
         self._check_n_rows(X, features)
 

@@ -13,7 +13,7 @@ import pytest
 
 from sklearn_xc import OvALinearXC
 from sklearn_xc._parallel import engines
-from sklearn_xc._parallel.engines import Engine, engine_at_work, numa
+from sklearn_xc._parallel.engines import Engine, active_engine, numa
 from sklearn_xc._parallel.engines.numa import SYSFS, Node, NumaEngine, find_nodes
 from sklearn_xc._parallel.interrupt import StopFlag
 from sklearn_xc.datasets import make_xc_classification
@@ -105,12 +105,12 @@ def two_nodes(monkeypatch, tmp_path):
 
 
 def test_several_threads_of_joblib_are_pinned_if_wanted(two_nodes):
-    assert type(engine_at_work("auto", 2)) is NumaEngine
+    assert type(active_engine("auto", 2)) is NumaEngine
     for arguments in (("auto",), ("auto", 1), (False, 2)):
-        assert type(engine_at_work(*arguments)) is Engine
-    assert type(engine_at_work("auto", 2, may_copy=False)) is Engine
+        assert type(active_engine(*arguments)) is Engine
+    assert type(active_engine("auto", 2, may_copy=False)) is Engine
     with joblib.parallel_config("loky"):
-        assert type(engine_at_work("auto", 2)) is Engine
+        assert type(active_engine("auto", 2)) is Engine
 
 
 def test_the_model_is_the_same(two_nodes, capsys):

@@ -18,7 +18,7 @@ from sklearn_xc import (
     StackingXC,
     topk,
 )
-from sklearn_xc._parallel.engines import engine_at_work
+from sklearn_xc._parallel.engines import active_engine
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.exceptions import UnseenLabelWarning
 
@@ -121,7 +121,7 @@ def expected(name):
 
 def test_models_have_the_bytes_of_one_machine(cluster, name, expected):
     with joblib.parallel_config(cluster.backend):
-        assert engine_at_work().count(None).n == N_WORKERS
+        assert active_engine().count(None).n == N_WORKERS
         model = ESTIMATORS[name]().fit(X, Y)
     assert content(model) == expected
 

@@ -62,7 +62,7 @@ def test_weights_of_a_fit_are_saved_from_files(tmp_path, monkeypatch):
     X, Y = make_xc_classification(300, 200, 60, random_state=0, return_X_y=True)
     plain = OvALinearXC().fit(X, Y)
     plain.save(tmp_path / "plain")
-    monkeypatch.setattr(training, "maker", lambda in_files, who: _in_files)
+    monkeypatch.setattr(training, "allocator", lambda in_files, who: _in_files)
     monkeypatch.setattr(by_feature, "WEIGHTS_AT_A_TIME", 100)
     model = OvALinearXC().fit(X, Y)
     assert is_in_file(model.coef_.data)

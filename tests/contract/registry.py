@@ -156,7 +156,7 @@ ENTRIES = {
             "label weights": {"class_weight": "propensity"},
             "no intercept": {"fit_intercept": False, "init": "zero"},
         },
-        pieces={"sklearn_xc._parallel.blocks.MAX_LANES": 2},
+        pieces={"sklearn_xc.one_vs_all.blocks.MAX_LANES": 2},
         refused=OVA,
         memory=(({}, "points of a block"),),
         labels_apart=True,
@@ -173,7 +173,7 @@ ENTRIES = {
         # check_sample_weight_equivalence compares at 1e-7: all steps, for dense and sparse X.
         checked=({"Cs": [0.1, 1.0], "cv": 3, "tol": 1e-9, "scoring": "accuracy"},),
         variants={"scoring": {"scoring": "P@3", "loss": "logistic"}},
-        pieces={"sklearn_xc._parallel.blocks.MAX_LANES": 2},
+        pieces={"sklearn_xc.one_vs_all.blocks.MAX_LANES": 2},
         refused={
             **{name: bad for name, bad in OVA.items() if name not in {"C", "warm_start"}},
             **SEED,

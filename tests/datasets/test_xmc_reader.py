@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_xmc import GOOD, Refused, assert_equals_slow, read_slowly
 
-from sklearn_xc.datasets import _files, load_xmc_file, xmc_reader
+from sklearn_xc.datasets import load_xmc_file, xmc_reader
+from sklearn_xc.datasets import xmc as _files
 from sklearn_xc.exceptions import DataFormatError, MemoryBudgetError
 
 FLOATS = [np.float32, np.float64]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_np
 from scipy.sparse import coo_array, csr_array
 
-from sklearn_xc.datasets import dump_xmc_file, load_xmc_file, xmc_writer
+from sklearn_xc.datasets import dump_xmc_file, load_xmc_file
+from sklearn_xc.datasets import xmc as xmc_writer
 
 X = np.array([[0, 1.5, 0], [2.5, 0, 1]], dtype=np.float32)
 Y = np.array([[1, 0], [0, 1]])

@@ -11,7 +11,8 @@ from types import FunctionType
 
 import numpy as np
 
-from sklearn_xc.datasets import _files, xmc_reader
+from sklearn_xc.datasets import xmc as _files
+from sklearn_xc.datasets import xmc_reader
 from sklearn_xc.exceptions import DataFormatError
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "datasets"))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from sklearn_xc._parallel.subtrees import topological
+from sklearn_xc.one_vs_all.blocks import topological
 from sklearn_xc.one_vs_all.starts import ovap
 from sklearn_xc.one_vs_all.starts.ovap import span_labels
 

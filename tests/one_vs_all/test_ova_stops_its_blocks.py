@@ -32,7 +32,7 @@ def assert_intact(fitted, xy):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_control_c(n_jobs, fitted, assert_intact, make_xy, monkeypatch, interrupt_main):
     """The main thread is interrupted while the workers are in the middle of their blocks."""
-    monkeypatch.setattr("sklearn_xc._parallel.blocks.MAX_BLOCK_LABELS", 20)
+    monkeypatch.setattr("sklearn_xc.one_vs_all.blocks.MAX_BLOCK_LABELS", 20)
     running, started, ended, solve_block = threading.Event(), [], [], training.solve_block
 
     def interrupted_solve_block(*args):

@@ -6,7 +6,7 @@ number of its threads.
 
 import numpy as np
 
-from sklearn_xc._compile.jit import inlined, kernel
+from sklearn_xc._compile.jit import inlined
 
 
 @inlined
@@ -64,28 +64,3 @@ def largest_entry(x):
     for j in range(whole, x.shape[0]):
         a = x[j] if x[j] > a else a
     return max(max(a, b), max(c, d))
-
-
-@kernel
-def dot(a, b):
-    """Return the inner product of two vectors, summed in float64."""
-    return inner_product(a, b)
-
-
-@kernel
-def combination(alpha, a, beta, b):
-    """Return ``alpha * a + beta * b``."""
-    out = np.empty(a.shape[0])
-    for j in range(a.shape[0]):
-        out[j] = alpha * a[j] + beta * b[j]
-    return out
-
-
-@kernel
-def norm_of_difference(alpha, a, beta, b):
-    """Return the norm of ``alpha * a - beta * b``."""
-    total = np.float64(0.0)
-    for j in range(a.shape[0]):
-        x = alpha * a[j] - beta * b[j]
-        total += x * x
-    return np.sqrt(total)

@@ -2,24 +2,26 @@
 
 ::
 
-    engine = engine_at_work()
+    engine = active_engine()
     with engine.sharing(shared, who) as place:  # sent once to each process
         for number, result in place.run(work, tasks, n_workers): ...
 
-``local`` is for this machine; ``numa``, ``dask`` and ``ray`` are imported when they are needed. An
+``Engine`` is for this machine; ``numa``, ``dask`` and ``ray`` are imported when they are needed. An
 engine for a further backend of joblib is an entry in ``ENGINES``.
 """
 
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import ThreadingBackend, get_active_backend
 
-from sklearn_xc._parallel.engines.local import Engine, Workers
-from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._parallel.threads import count_threads, is_of_joblib
 
-__all__ = ["ENGINES", "Engine", "Workers", "engine_at_work"]
+__all__ = ["ENGINES", "Engine", "Workers", "active_engine"]
 
 #: By the class of joblib's backend: module and class of an engine.
 ENGINES = {
@@ -30,7 +32,61 @@ ENGINES = {
 _NODES = Path("/sys/devices/system/node")
 
 
-def engine_at_work(
+#: Called as ``work(shared, *arguments)``; a function of a module, so that it can be pickled.
+Work = Callable[..., Any]
+#: The number of a task, and further arguments of the work.
+Numbered = tuple[int, tuple[Any, ...]]
+
+
+class Workers(NamedTuple):
+    """Number of tasks that run at a time, and of the processes that they are divided among."""
+
+    n: int
+    n_processes: int = 1
+
+
+class Engine:
+    """Threads of this machine; processes under a ``parallel_config`` that asks for them.
+
+    Attributes
+    ----------
+    is_cluster : bool
+        Whether workers are other processes, which see no later change of an object.
+    """
+
+    is_cluster = False
+
+    def count(self, n_jobs: Any) -> Workers:
+        """Return the number of workers for a parameter `n_jobs`."""
+        if not is_of_joblib(get_active_backend()[0]):  # a backend without an engine here
+            return Workers(max(1, effective_n_jobs(n_jobs)))
+        return Workers(count_threads(n_jobs))
+
+    @contextmanager
+    def sharing(self, shared: Any, who: str) -> Iterator["Engine"]:
+        """Send an object, which is only read, once to each process, for the ``with``.
+
+        `who` is the name of the estimator, for messages.
+        """
+        self._shared = shared
+        yield self
+
+    def run(self, work: Work, tasks: Iterable[Numbered], n_workers: int) -> Iterator[Any]:
+        """Yield the number of each task with its result, in the order in which they end.
+
+        At most `n_workers` run at a time, and `tasks` is consumed as they end. When the generator
+        is closed, no further task begins.
+        """
+        return Parallel(n_jobs=n_workers, prefer="threads", return_as="generator_unordered")(
+            delayed(_numbered)(number, work, self._shared, arguments) for number, arguments in tasks
+        )
+
+
+def _numbered(number: int, work: Work, shared: Any, arguments: tuple[Any, ...]) -> tuple[int, Any]:
+    return number, work(shared, *arguments)
+
+
+def active_engine(
     numa: Any = False, n_jobs: Any = None, *, may_copy: bool = True, is_verbose: bool = False
 ) -> Engine:
     """Return the engine for the current ``joblib.parallel_config``.
@@ -58,9 +114,8 @@ def engine_at_work(
         and type(backend) is ThreadingBackend
         and len([*_NODES.glob("node*")]) > 1
     ):
-        from sklearn_xc._parallel.engines.numa import NumaEngine, find_nodes
-
-        nodes = find_nodes()[: count_threads(n_jobs)]  # each has a thread at least
+        numa_module: Any = import_module(f"{__name__}.numa")
+        nodes = numa_module.find_nodes()[: count_threads(n_jobs)]  # each has a thread at least
         if len(nodes) > 1:
-            return NumaEngine(nodes, is_verbose=is_verbose)
+            return numa_module.NumaEngine(nodes, is_verbose=is_verbose)  # type: ignore[no-any-return]
     return Engine()

@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from sklearn_xc._parallel.engines.local import Engine, Numbered, Work, Workers
+from sklearn_xc._parallel.engines import Engine, Numbered, Work, Workers
 from sklearn_xc._parallel.engines.remote import PROCESS, Outcome, in_window, work_on
 from sklearn_xc._parallel.row_ranges import one_blas_thread
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sklearn_xc._parallel.engines.local import Engine, Numbered, Work
+from sklearn_xc._parallel.engines import Engine, Numbered, Work
 from sklearn_xc._parallel.memory import available_bytes, format_bytes
 from sklearn_xc._parallel.progress import say
 from sklearn_xc._parallel.shared_memory import array_bytes

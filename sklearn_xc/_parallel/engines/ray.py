@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sklearn_xc._parallel.engines.local import Engine, Numbered, Work, Workers
+from sklearn_xc._parallel.engines import Engine, Numbered, Work, Workers
 from sklearn_xc._parallel.engines.remote import Outcome, in_window, work_on
 
 #: How often a task is tried again after the death of its process.

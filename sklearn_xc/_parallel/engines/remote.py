@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from sklearn_xc._parallel.engines.local import Numbered, Work
+from sklearn_xc._parallel.engines import Numbered, Work
 from sklearn_xc._parallel.row_ranges import one_blas_thread
 
 #: Identifies this process among all of a cluster.

@@ -419,3 +419,13 @@ def square_sums_kernel(rows_of: ModuleType) -> Any:
             add_row_and_squares(X, i, w, w, sums, squares)
 
     return add_squares
+
+
+@kernel
+def norm_of_difference(alpha, a, beta, b):
+    """Return the norm of ``alpha * a - beta * b``."""
+    total = np.float64(0.0)
+    for j in range(a.shape[0]):
+        x = alpha * a[j] - beta * b[j]
+        total += x * x
+    return np.sqrt(total)

@@ -7,6 +7,9 @@ mean-separating initialisation for losses that are never zero.
 import functools
 from typing import Any
 
+import numpy as np
+
+from sklearn_xc._compile.arithmetic.vectors import inner_product
 from sklearn_xc._compile.jit import inlined, kernel
 
 #: No score that minimises ridge and loss is as large: the logistic loss of a weight of 1e308 is
@@ -103,3 +106,18 @@ def two_means_kernel(loss: Any) -> Any:
         return a, b
 
     return solve_two_means
+
+
+@kernel
+def dot(a, b):
+    """Return the inner product of two vectors, summed in float64."""
+    return inner_product(a, b)
+
+
+@kernel
+def combination(alpha, a, beta, b):
+    """Return ``alpha * a + beta * b``."""
+    out = np.empty(a.shape[0])
+    for j in range(a.shape[0]):
+        out[j] = alpha * a[j] + beta * b[j]
+    return out

@@ -30,7 +30,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_xc._compile.arithmetic.vectors import norm_of_difference
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.interrupt import StopFlag
 from sklearn_xc._parallel.memory import format_bytes
@@ -44,6 +43,7 @@ from sklearn_xc.one_vs_all.kernels.block_newton import (
     list_weights,
     make_lanes,
     measure_start,
+    norm_of_difference,
     prune_point,
 )
 from sklearn_xc.one_vs_all.kernels.line_search import NEWTON, PRUNED

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._compile.arithmetic.vectors import combination, dot
-from sklearn_xc.one_vs_all.kernels.mean_scores import two_means_kernel
+from sklearn_xc.one_vs_all.kernels.mean_scores import combination, dot, two_means_kernel
 from sklearn_xc.one_vs_all.problem import InstanceSums, OneVsAllProblem, PositiveSums
 from sklearn_xc.one_vs_all.starts.protocol import Initialiser
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_xc._parallel.blocks import plan_blocks
-from sklearn_xc._parallel.subtrees import cut_tree, topological
+from sklearn_xc.one_vs_all.blocks import cut_tree, plan_blocks, topological
 
 
 @st.composite

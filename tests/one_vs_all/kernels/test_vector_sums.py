@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sklearn_xc._compile.arithmetic.vectors import dot, norm_of_difference
+from sklearn_xc.one_vs_all.kernels.block_newton import norm_of_difference
+from sklearn_xc.one_vs_all.kernels.mean_scores import dot
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_xc._parallel import memory
-from sklearn_xc._parallel.blocks import (
+from sklearn_xc.exceptions import MemoryBudgetError
+from sklearn_xc.one_vs_all.blocks import (
     BLOCKS_PER_WORKER,
     DEFAULT_WORKSPACE_BYTES,
     MAX_BLOCK_LABELS,
     MAX_LANES,
     plan_blocks,
 )
-from sklearn_xc.exceptions import MemoryBudgetError
 
 
 @pytest.fixture(autouse=True)
