@@ -126,7 +126,7 @@ class HeldOut:
         )
         self._rows = np.union1d(self._validated.rows, self._calibrated.rows)
         self._is_calibrated = np.isin(self._rows, self._calibrated.rows)
-        self._X = X.take(self._rows)
+        self._X = X if len(self._rows) == X.shape[0] else X.take(self._rows)
         self.scores = np.empty((int(self._is_calibrated.sum()), n_classes), X.dtype)
 
     def __call__(self, weights: ClassWeights) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_xmc import GOOD, Refused, assert_equals_slow, read_slowly
 
-from sklearn_xc.datasets import load_xmc_file, xmc_reader
+from sklearn_xc.datasets import load_xmc_file, xmc
 from sklearn_xc.datasets import xmc as _files
 from sklearn_xc.exceptions import DataFormatError, MemoryBudgetError
 
@@ -25,7 +25,7 @@ def path(tmp_path):
 @pytest.mark.parametrize("block", [1, 7, 1 << 20])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_good_files(path, monkeypatch, block, dtype):
-    monkeypatch.setattr(xmc_reader, "_BLOCK_BYTES", block)
+    monkeypatch.setattr(xmc, "_BLOCK_BYTES", block)
     for content in GOOD.values():
         path.write_bytes(content)
         assert_equals_slow(content, *load_xmc_file(path, dtype=dtype), dtype)
@@ -132,7 +132,7 @@ def test_a_lack_of_memory_names_the_file(path, monkeypatch):
     def fail(*args):
         raise MemoryError
 
-    monkeypatch.setattr(xmc_reader, "_to_csr", fail)
+    monkeypatch.setattr(xmc, "_to_csr", fail)
     path.write_bytes(b"1 9 9\n0 1:2\n")
     message = rf"^{re.escape(str(path))}, after line \d: the memory is used up"
     with pytest.raises(MemoryBudgetError, match=message):
@@ -156,7 +156,7 @@ def test_fuzz(path, monkeypatch):
     accepted = 0
     for i in range(1000):
         content = mutate(rng, list(GOOD.values())[i % len(GOOD)])
-        monkeypatch.setattr(xmc_reader, "_BLOCK_BYTES", int(rng.choice([1, 16, 1 << 20])))
+        monkeypatch.setattr(xmc, "_BLOCK_BYTES", int(rng.choice([1, 16, 1 << 20])))
         path.write_bytes(content)
         try:
             X, Y = load_xmc_file(path)

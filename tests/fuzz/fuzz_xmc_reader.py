@@ -11,8 +11,7 @@ from types import FunctionType
 
 import numpy as np
 
-from sklearn_xc.datasets import xmc as _files
-from sklearn_xc.datasets import xmc_reader
+from sklearn_xc.datasets import xmc
 from sklearn_xc.exceptions import DataFormatError
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "datasets"))
@@ -34,10 +33,9 @@ def plain(data):
 
 def prepare(instrument):
     """Return the function that tries an input."""
-    for module in (xmc_reader, _files):
-        for name, made in vars(module).items():
-            if isinstance(made, FunctionType) and made.__module__ == module.__name__:
-                setattr(module, name, instrument.instrument_func(made))
+    for name, made in vars(xmc).items():
+        if isinstance(made, FunctionType) and made.__module__ == xmc.__name__:
+            setattr(xmc, name, instrument.instrument_func(made))
     warnings.simplefilter("error")
     memory = os.memfd_create("input")
     path = f"/proc/self/fd/{memory}"
@@ -46,9 +44,9 @@ def prepare(instrument):
         os.ftruncate(memory, 0)
         os.pwrite(memory, data, 0)
         dtype = (np.float32, np.float64)[len(data) % 2]
-        xmc_reader._BLOCK_BYTES = _BLOCKS[sum(data) % len(_BLOCKS)]
+        xmc._BLOCK_BYTES = _BLOCKS[sum(data) % len(_BLOCKS)]
         try:
-            found = xmc_reader.load_xmc_file(path, dtype=dtype)
+            found = xmc.load_xmc_file(path, dtype=dtype)
         except DataFormatError:
             found = None
         try:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sklearn_xc.datasets import load_xmc_file, xmc_reader
+from sklearn_xc.datasets import load_xmc_file, xmc
 from sklearn_xc.exceptions import DataFormatError
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "datasets"))
@@ -30,7 +30,7 @@ def unpacked(data):
 
 @pytest.mark.parametrize("n_chunk", [1 << 20, 7])
 def test_both_readers_agree(n_chunk, tmp_path, monkeypatch):
-    monkeypatch.setattr(xmc_reader, "_CHUNK_BYTES", n_chunk)
+    monkeypatch.setattr(xmc, "_BLOCK_BYTES", n_chunk)
     warnings.simplefilter("error")
     with zipfile.ZipFile(Path(__file__).with_name("corpus") / "xmc_reader.zip") as file:
         inputs = [file.read(name) for name in file.namelist()]
