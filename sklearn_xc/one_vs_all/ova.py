@@ -449,7 +449,7 @@ class OvALinearXC(LinearModel):
                 f"{who}.add_labels: y must be an indicator of the new labels, with two dimensions. "
                 f"Got {np.ndim(y)}."
             )
-        instances = check_rows(self, X, reset=False).astype(self._weights.dtype)
+        instances = check_rows(self, X, reset=False).astype(self._weights.intercept.dtype)
         n_old = len(self.classes_)
         names = column_names(y) if classes is None and are_names(self.classes_) else classes
         if np.shape(y)[1] == 1 and not sp.issparse(y):  # else one column is read as classes

@@ -244,7 +244,7 @@ ENTRIES = {
             "rounds": {"gradient": MessagePassing(2, n_blocks=2), "n_candidates": 3},
             "triplet": {"loss": "triplet"},
             "euclidean": {"gradient": "exact", "metric": "euclidean", "loss": "softmax"},
-            "mahalanobis": {"metric": "mahalanobis", "alpha": 0.1, "n_candidates": 3},
+            "mahalanobis": {"metric": "mahalanobis", "n_candidates": 3},
             "no layer": {"embedding_dim": None, "gradient": "exact"},
         },
         checked=({}, {"embedding_dim": None, "gradient": "mips"}),

@@ -1,4 +1,4 @@
-"""Folds of all kinds, and bad ones, where ``cv`` is taken."""
+"""Bad folds are refused by the functions and estimators that take ``cv``."""
 
 import re
 
@@ -31,17 +31,21 @@ def score(X, y, cv):
     return cross_val_topk(OvALinearXC(prune=0), X, y, cv=cv).toarray()
 
 
-everywhere = pytest.mark.parametrize("call", [fit, score])
+CALLS = {"OvALinearXCCV": fit, "cross_val_topk": score}
+everywhere = pytest.mark.parametrize("call", CALLS)
 
 
 class Splitter:
     """A splitter of the user's own."""
 
+    def __init__(self, folds):
+        self.folds = folds
+
     def split(self, X, y=None, groups=None):
-        yield from FOLDS
+        yield from self.folds
 
     def get_n_splits(self, X=None, y=None, groups=None):
-        return len(FOLDS)
+        return len(self.folds)
 
 
 def mask(rows, n=N):
@@ -54,50 +58,78 @@ def with_test(rows):
     return [FOLDS[0], (FOLDS[1][0], rows)]
 
 
+def with_train(rows):
+    return [(rows, FOLDS[0][1]), FOLDS[1]]
+
+
 @everywhere
 def test_all_kinds_of_folds_score_alike(call, data):
-    expected = call(*data, FOLDS)
+    X, y = data
+    expected = CALLS[call](X, y, FOLDS)
     assert np.isfinite(expected).all()
-    lists = [[part.tolist() for part in fold] for fold in FOLDS]
-    masks = [tuple(map(mask, fold)) for fold in FOLDS]
-    for cv in (iter(FOLDS), lists, masks, Splitter()):
-        np.testing.assert_array_equal(call(*data, cv), expected)
+    kinds = [
+        iter(FOLDS),
+        (fold for fold in FOLDS),
+        tuple(map(list, FOLDS)),
+        [[part.tolist() for part in fold] for fold in FOLDS],
+        [[part.astype(np.uint8) for part in fold] for fold in FOLDS],
+        [tuple(map(mask, fold)) for fold in FOLDS],
+        Splitter(FOLDS),
+    ]
+    for cv in kinds:
+        np.testing.assert_array_equal(CALLS[call](X, y, cv), expected)
 
 
+@everywhere
 @pytest.mark.parametrize(
     ("folds", "message"),
     [
-        ([], "f: cv gives no folds"),
-        (with_test([]), "the test rows of fold 1 are none"),
-        ([(mask([]), FOLDS[0][1])], "the training rows of fold 0 are none"),
-        (with_test(mask(range(5), 29)), "test rows of fold 1 are a mask of 29 entries, X has 30"),
-        (with_test([0, N]), "the test rows of fold 1 must be from 0 to 29. Got 30"),
-        (with_test([0, -1]), "the test rows of fold 1 must be from 0 to 29. Got -1"),
-        (with_test([0.0, 1.0]), "fold 1 must be row numbers or a mask. Got dtype float64"),
-        (with_test([[0, 1]]), "fold 1 must have one dimension. Got shape (1, 2)"),
-        (with_test([[0], [1, 2]]), "must be row numbers or a mask. Got lists of lists"),
-        (with_test(np.ma.array([1, 2], mask=[0, 1])), "test rows of fold 1 is a masked array"),
+        ([], "cv gives no folds"),
+        (with_train([]), "the training rows of fold 0 must be numbers from 0 to 29, at least one"),
+        (with_test(mask([])), "the test rows of fold 1 must be numbers from 0 to 29"),
+        (
+            with_test(mask(range(5), 29)),
+            "fold 1 must be numbers from 0 to 29, at least one, or a m",
+        ),
+        (with_test([0, N]), "the test rows of fold 1 must be numbers from 0 to 29"),
+        (with_test([0, -1]), "the test rows of fold 1 must be numbers from 0 to 29"),
+        (with_test([0.0, 1.0]), "the test rows of fold 1 must be numbers from 0 to 29"),
+        (with_test([[0, 1]]), "the test rows of fold 1 must be numbers from 0 to 29"),
+        ([FOLDS[0], np.arange(3)], "cv must give pairs (train, test) of row numbers, fold 1 is"),
         ([1, 2], "cv must give pairs (train, test) of row numbers, fold 0 is 1"),
     ],
 )
-def test_bad_folds(folds, message):
-    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
-        check_folds(folds, N, "f", folds)
+def test_bad_folds(call, folds, message, data):
+    X, y = data
+    for cv in (folds, Splitter(folds)):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            CALLS[call](X, y, cv)
 
 
 @everywhere
-def test_folds_are_checked(call, data):
-    with pytest.raises(ValueError, match="the test rows of fold 1 are none"):
-        call(*data, with_test([]))
-    with pytest.raises(ValueError, match=r"cv gives no folds\. Got PredefinedSplit"):
-        call(*data, PredefinedSplit(np.full(N, -1)))
+def test_an_iterator_that_an_earlier_fit_used_up(call, data):
     cv = iter(FOLDS)
-    call(*data, cv)
-    with pytest.raises(ValueError, match=r"cv gives no folds. This .* was used up.* pass a list"):
-        call(*data, cv)
+    CALLS[call](*data, cv)
+    with pytest.raises(ValueError, match=r"cv gives no folds\. .* was used up.* pass a list"):
+        CALLS[call](*data, cv)
+
+
+def test_an_earlier_fit_stays_after_a_refusal(data):
+    model = OvALinearXCCV([0.1, 1.0], prune=0, cv=iter(FOLDS)).fit(*data)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="cv gives no folds"):
+        model.fit(*data)
+    assert vars(model) == before
+
+
+@everywhere
+def test_a_splitter_that_makes_no_fold(call, data):
+    with pytest.raises(ValueError, match=r"cv gives no folds\. Got PredefinedSplit"):
+        CALLS[call](*data, PredefinedSplit(np.full(N, -1)))
 
 
 def test_rows_may_come_several_times():
     ((train, test),) = check_folds([([1, 1, 2], [0, 0])], 3, "f")
-    assert (train.tolist(), test.tolist()) == ([1, 1, 2], [0, 0])
+    assert train.tolist() == [1, 1, 2]
+    assert test.tolist() == [0, 0]
     assert train.dtype == np.int64
