@@ -6,7 +6,8 @@ that a file cannot have anything imported or called.
 
 import importlib
 import inspect
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,9 @@ _LISTED = {
     "sklearn_xc._weights.compact": "CompactWeights",
     "sklearn_xc._weights.label_weights": "LabelWeights",
     "sklearn_xc._weights.tensors": "Tensors",
+    "sklearn.compose": "ColumnTransformer",
     "sklearn.decomposition": "TruncatedSVD",
+    "sklearn.feature_extraction": "DictVectorizer",
     "sklearn.feature_extraction.text": "CountVectorizer HashingVectorizer TfidfTransformer "
     "TfidfVectorizer",
     "sklearn.frozen": "FrozenEstimator",
@@ -67,7 +70,7 @@ _LISTED = {
     "sklearn.linear_model": "LogisticRegression",
     "sklearn.model_selection": "KFold ShuffleSplit StratifiedKFold",
     "sklearn.pipeline": "FeatureUnion Pipeline",
-    "sklearn.preprocessing": "MaxAbsScaler Normalizer StandardScaler",
+    "sklearn.preprocessing": "MaxAbsScaler MinMaxScaler Normalizer OneHotEncoder StandardScaler",
 }
 MODULES = {name: module for module, names in _LISTED.items() for name in names.split()}
 #: Classes that are values themselves: dtypes of vectorizers, containers of y.
@@ -80,8 +83,36 @@ TYPES: dict[str, type] = {"int": int, "float": float} | {
 }
 #: Left out: an address in the process that wrote it.
 NOT_SAVED = ("_stop_words_id",)
-#: What parameters of scikit-learn's classes may be: nothing that reads files.
-_MAY_BE: dict[str, Any] = {"input": "content", "memory": None}
+#: Token patterns whose time grows with the length of a text: only the last character repeats, and
+#: the end of a word follows only where nothing is tried twice.
+_ONE = r"(?:\w|\\[wWdDsS]|\[\^?(?:\\[wWdDsS-]|[^][\\^])+\])"
+_OFTEN = r"(?:[+*]|\{\d\d?(,\d?\d?)?\})?"
+_LINEAR = re.compile(
+    rf"(\(\?u\))?((\\b)?{_ONE}{{0,9}}({_ONE}{_OFTEN}|\\w\+\\b)|\\b{_ONE}{{1,9}}{_OFTEN}\\b)"
+)
+#: Parameters of scikit-learn's classes: no functions, files or codecs, and limits on time.
+_MAY_BE: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "analyzer": ("a text", lambda value: type(value) is str),
+    "encoding": ("utf-8, latin-1 or ascii", lambda name: name in ("utf-8", "latin-1", "ascii")),
+    "input": ("'content'", lambda value: value == "content"),
+    "n_jobs": ("at most 64", lambda value: value is None or abs(value) <= 64),
+    "ngram_range": (
+        "two integers from 1 to 20",
+        lambda pair: len(pair) == 2 and all(type(n) is int and 1 <= n <= 20 for n in pair),
+    ),
+    "stop_words": (
+        "texts",
+        lambda words: type(words) is not list or all(type(word) is str for word in words),
+    ),
+    "token_pattern": (
+        "characters, or sets of them, of which only the last repeats",
+        lambda one: one is None or (_LINEAR.fullmatch(one) and re.compile(one)),
+    ),
+    **dict.fromkeys(
+        ("drop", "max_categories", "memory", "min_frequency", "preprocessor", "tokenizer"),
+        ("None", lambda value: value is None),
+    ),
+}
 
 
 def _numbers_words(words: Any, require: Any) -> bool:
@@ -91,20 +122,29 @@ def _numbers_words(words: Any, require: Any) -> bool:
 
 
 class _Steps(Attribute):
-    """Named parts of a Pipeline or a FeatureUnion, each with `method`; the last one with `last`."""
+    """Named parts of a composite, each with `method`; the last one with `last`."""
 
-    def __init__(self, method: str, last: str) -> None:
-        self.method, self.last = method, last
+    def __init__(self, method: str, last: str, length: int = 2) -> None:
+        self.method, self.last, self.length = method, last, length
 
     def check(self, value: Any, context: Context) -> None:
         """See `Attribute`."""
         for i, one in enumerate(value):
             method = self.last if i == len(value) - 1 else self.method
-            if type(one) is not tuple or len(one) != 2 or type(one[0]) is not str:
+            if type(one) is not tuple or len(one) != self.length or type(one[0]) is not str:
                 raise context.misfit("named parts", value)
             if one[1] not in ("passthrough", "drop") and not hasattr(one[1], method):
                 raise context.misfit(f"parts with {method}", one[1])
             check_attributes(one[1], context.where, checked=context.checked)
+
+
+class _OneHotWidths(Attribute):
+    """The number of columns of each feature."""
+
+    def check(self, value: Any, context: Context) -> None:
+        """See `Attribute`."""
+        if value != [len(one) for one in context.owner.categories_]:
+            raise context.misfit("a column for each category", value)
 
 
 def _n_scores(model: Any) -> int | str:
@@ -117,6 +157,7 @@ _scaler = {
     "n_features_in_": _width,
     "scale_": Array("float", "features", optional=lambda one: not getattr(one, "with_std", True)),
     "mean_": Array("float", "features", optional=lambda one: not getattr(one, "with_mean", False)),
+    "min_": Array("float", "features", optional=lambda one: not hasattr(one, "feature_range")),
 }
 _linear = {
     "n_features_in_": _width,
@@ -127,11 +168,18 @@ _linear = {
 #: What sparse arithmetic does not compare itself: a factor for a column that is not there would be
 #: read from beyond its array.
 OF_OTHERS |= {
+    "ColumnTransformer": {"transformers_": _Steps("transform", "transform", 3)},
     "CountVectorizer": {"vocabulary_": _words},
+    "DictVectorizer": {"vocabulary_": _words},
     "FeatureUnion": {"transformer_list": _Steps("transform", "transform")},
     "FrozenEstimator": {"estimator": Estimator("fit")},
     "LogisticRegression": _linear,
-    **dict.fromkeys(("MaxAbsScaler", "StandardScaler"), _scaler),
+    **dict.fromkeys(("MaxAbsScaler", "MinMaxScaler", "StandardScaler"), _scaler),
+    "OneHotEncoder": {
+        "_infrequent_enabled": Choice(False),
+        "_drop_idx_after_grouping": Choice(None),
+        "_n_features_outs": _OneHotWidths(),
+    },
     "Pipeline": {"steps": _Steps("transform", "fit")},
     "SimpleImputer": {  # statistics of features that were always missing are NaN
         "n_features_in_": _width,
@@ -180,8 +228,6 @@ def check_state(kind: type, state: Mapping[str, Any]) -> None:
         constraints = getattr(kind, "_parameter_constraints", {})
         validate_parameter_constraints(constraints, {name: state[name]}, kind.__name__)
         if kind.__module__.startswith("sklearn.") and name in _MAY_BE:
-            wanted = _MAY_BE[name]
-            if state[name] != wanted:
-                raise ValueError(
-                    f"{kind.__name__}: {name} must be {wanted!r}. Got {state[name]!r}."
-                )
+            what, test = _MAY_BE[name]
+            if not test(state[name]):
+                raise ValueError(f"{kind.__name__}: {name} must be {what}. Got {state[name]!r}.")

@@ -82,10 +82,12 @@ class Writer:
             return {"dtype": value.str}
         if isinstance(value, os.PathLike):
             return os.fspath(value)
-        if kind is list:
+        if kind is list or kind.__name__ == "_RemainderColsList":
             return self._items(value, where)
         if kind is tuple:
             return {"tuple": self._items(value, where)}
+        if kind is slice:
+            return {"slice": self._items((value.start, value.stop, value.step), where)}
         if kind in (dict, Bunch) and all(type(key) is str for key in value):
             return {kind.__name__.lower(): self._state(value, where)}
         if kind is dict:
@@ -207,6 +209,8 @@ class Reader:
                 return TYPES[content]
             case "tuple":
                 return tuple(self.value_of(content, where))
+            case "slice":
+                return slice(*self.value_of(content, where))
             case "dict":
                 return self._state(content, where)
             case "bunch":

@@ -1,6 +1,7 @@
 """Values become JSON and arrays, and come back equal and of the same types."""
 
 import json
+import re
 from enum import StrEnum
 from pathlib import Path
 
@@ -10,11 +11,15 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
 from sklearn_xc import LabelHierarchy
+from sklearn_xc._state.schema import check_attributes
 from sklearn_xc._state.values import Reader, Writer
 from sklearn_xc.exceptions import SavedModelError
 
@@ -62,7 +67,7 @@ leaves = (
     | arrays
     | st.lists(texts | st.none(), max_size=3).map(lambda items: np.array(items, object))
     | st.sampled_from([np.float32, float, np.int8(4), np.float32(0.1), np.float64("nan")])
-    | st.sampled_from([np.dtype("<f4"), np.dtype("<U3"), np.dtype("O")])
+    | st.sampled_from([np.dtype("<f4"), np.dtype("<U3"), np.dtype("O"), slice(1, None)])
 )
 values = st.recursive(
     leaves,
@@ -106,6 +111,30 @@ def test_sparse_matrices_keep_their_dtypes(kind):
     np.testing.assert_array_equal(back.toarray(), matrix.toarray())
 
 
+TABLE = np.array([["a", "soup broth", 3], ["b", "bread", 1], ["a", "soup", 2]], object)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "X"),
+    [
+        (
+            ColumnTransformer(
+                [("kind", OneHotEncoder(), [0]), ("text", TfidfVectorizer(), 1)],
+                remainder=MinMaxScaler(),
+            ),
+            TABLE,
+        ),
+        (make_pipeline(DictVectorizer(sparse=False), MinMaxScaler()), [{"a": 1}, {"b": "x"}]),
+    ],
+    ids=["ColumnTransformer", "DictVectorizer"],
+)
+def test_transformers_of_scikit_learn_come_back(fitted, X):
+    back = there_and_back(fitted.fit(X))
+    check_attributes(back, "")
+    one, other = (sp.csr_array(each.transform(X), dtype=float) for each in (fitted, back))
+    np.testing.assert_array_equal(one.toarray(), other.toarray())
+
+
 def test_a_hierarchy_comes_back():
     tree = LabelHierarchy.from_parents({"oak": "tree", "tree": "plant", "moss": "plant"})
     back = there_and_back(tree)
@@ -138,6 +167,14 @@ def within_itself():
         (np.array(["2020"], "M8[Y]"), r"a\.b\.0 is an array of datetime64\[Y\], not saved"),
         (np.random.RandomState(0), r"a\.b\.0 is a RandomState of"),
         (CountVectorizer(input="filename"), r"a\.b\.0 .*input must be 'content'\. Got 'filename'"),
+        (CountVectorizer(analyzer=float), r"analyzer must be a text"),
+        (CountVectorizer(encoding="rot13"), r"encoding must be utf-8, latin-1 or ascii"),
+        (CountVectorizer(ngram_range=(1, 10**9)), r"ngram_range must be two integers from 1 to 20"),
+        (CountVectorizer(stop_words=[1]), r"stop_words must be texts"),
+        (CountVectorizer(token_pattern="(a+)+$"), r"token_pattern must be characters, or sets of"),
+        (CountVectorizer(tokenizer=str.split), r"is a method_descriptor"),
+        (FeatureUnion([], n_jobs=10**6), r"n_jobs must be at most 64"),
+        (OneHotEncoder(min_frequency=2), r"min_frequency must be None"),
         (Pipeline([], memory="cache"), r"memory must be None"),
         (np.ma.masked_array([1]), r"a\.b\.0 is a MaskedArray"),
         (within_itself(), r"is within itself"),
@@ -146,6 +183,26 @@ def within_itself():
 def test_what_cannot_be_saved_is_named(value, says):
     with pytest.raises(TypeError, match=says):
         Writer().json_of({"a": {"b": [value]}}, "")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_kept"),
+    [
+        (r"(?u)\b\w\w+\b", True),
+        (r"\S+", True),
+        (r"\b[a-zåäö]{3,}\b", True),
+        (r"(\w+)+\b", False),
+        (r"\w*\w*x", False),
+        (r"[^ ]+\b", False),
+    ],
+)
+def test_token_patterns_whose_time_grows_with_the_text(pattern, is_kept):
+    if is_kept:
+        assert re.findall(pattern, "aaa--- " + "a" * 200_000 + "!")
+        there_and_back(CountVectorizer(token_pattern=pattern))
+    else:
+        with pytest.raises(TypeError, match="of which only the last repeats"):
+            there_and_back(CountVectorizer(token_pattern=pattern))
 
 
 @pytest.mark.parametrize(
