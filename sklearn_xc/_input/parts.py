@@ -37,7 +37,7 @@ class ParameterizedParts:
         """Add defaults of parts whose parameters are set; parts by name are an error."""
         own: Any = self
         for key in list(params):
-            name, nested, _ = key.partition("__")
+            name, nested, parameter = key.partition("__")
             if not nested or name not in own._get_param_names():
                 continue
             part = params.get(name, getattr(self, name))
@@ -47,6 +47,12 @@ class ParameterizedParts:
                 raise ValueError(
                     f"{type(self).__name__}: to set {key}, {name} must be an object with "
                     f"parameters. Got {part!r}."
+                )
+            known = part.get_params()
+            if parameter not in known and f"estimator__{parameter}" in known:
+                raise ValueError(
+                    f"{type(self).__name__}: {key} must be {name}__estimator__{parameter}, because "
+                    f"the {name} is a {type(part).__name__} of an estimator. Got {key}."
                 )
         return params
 

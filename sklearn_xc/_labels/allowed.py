@@ -19,7 +19,7 @@ from sklearn_xc._input.arguments import refuse_disguised
 from sklearn_xc._input.containers import as_sequence, is_missing, to_array
 from sklearn_xc._input.sparse import check_sparse, rows_are_canonical
 from sklearn_xc._labels.name_lists import is_list, warn_of_unknown
-from sklearn_xc._labels.names import column_names
+from sklearn_xc._labels.names import column_names, of_kind
 from sklearn_xc._labels.near_names import did_you_mean
 
 #: Names that a message lists at most.
@@ -239,13 +239,14 @@ def _positions(
     known = {one: position for position, one in enumerate(classes.tolist())}
     takes_bools = any(isinstance(one, bool) for one in known)
     positions = np.full(len(names), -1, np.int64)
+    are_texts = all(isinstance(one, str) for one in known)
     strange: list[Any] = []
     for at, one in enumerate(names):
         is_name = isinstance(one, Hashable) and (
             takes_bools or not isinstance(one, bool | np.bool_)
         )
         if is_name:
-            positions[at] = known.get(one, -1)
+            positions[at] = known.get(of_kind(one, are_texts), -1)
         if positions[at] < 0 and not (is_name and may_be_unknown) and one not in strange:
             strange.append(one)
     if strange:

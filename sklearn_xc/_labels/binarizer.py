@@ -20,7 +20,7 @@ from sklearn_xc._labels.name_lists import (
     warn_of_separator,
     warn_of_unknown,
 )
-from sklearn_xc._labels.names import as_name_array, check_label_names
+from sklearn_xc._labels.names import as_name_array, check_label_names, of_kind
 from sklearn_xc._state.schema import Array, Holds, declares
 from sklearn_xc.exceptions import UnknownLabelWarning
 from sklearn_xc.metrics.check import as_array, pairs_of_dense, pairs_of_sparse
@@ -66,8 +66,9 @@ class LabelBinarizerXC(BaseEstimator):
 
     Notes
     -----
-    Names are either strings or integers. Time and memory grow with the number of names in y, never
-    with rows times labels.
+    Names are either strings or integers. After ``fit``, an integer stands for its string and the
+    other way round: 5 for "5" if names were strings. Time and memory grow with the number of names
+    in y, never with rows times labels.
 
     Examples
     --------
@@ -213,7 +214,7 @@ class LabelBinarizerXC(BaseEstimator):
                [1, 1, 0]], dtype=int8)
         """
         check_is_fitted(self)
-        rows = self._read(y)
+        rows = self._read_known(y)
         if self.handle_unknown == "add":
             self._add(name for row in rows for name in row)
         Y, unknown = self._encode(rows)
@@ -284,7 +285,7 @@ class LabelBinarizerXC(BaseEstimator):
         (array([[0, 0, 1]], dtype=int8), array([2]))
         """
         check_is_fitted(self)
-        rows = self._read(y)
+        rows = self._read_known(y)
         Y, unknown = self._encode(rows)
         if unknown and not Y.nnz:
             warn_of_unknown(unknown, self._places, f"{type(self).__name__}: y")
@@ -293,6 +294,10 @@ class LabelBinarizerXC(BaseEstimator):
     def _read(self, y: Any) -> list[list]:
         who = type(self).__name__
         return read_name_lists(y, check_separator(self.separator, who), who)
+
+    def _read_known(self, y: Any) -> list[list]:
+        """Read names after fit, as texts if those of fit were texts, else as integers."""
+        return [[of_kind(name, self._are_texts) for name in row] for row in self._read(y)]
 
     def _fit(self, rows: list[list]) -> None:
         who = type(self).__name__

@@ -139,6 +139,19 @@ def refuse_written_lists(rows: Iterable, name: str, remedy: str = _READ_BACK) ->
         )
 
 
+def warn_of_missing(y: Iterable, who: str, stacklevel: int) -> None:
+    """Warn that rows without an entry are trained as rows without labels."""
+    missing = [row for row, names in enumerate(y) if is_missing(names)]
+    if missing:
+        warnings.warn(
+            f"{who}: the labels of {len(missing)} rows of y are missing (row {missing[0]} first): "
+            "these rows are trained as rows without labels. If their labels are unknown, drop "
+            "them.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
 def warn_of_unknown(names: Iterable, known: Iterable, name: str) -> None:
     """Warn that none of some names is known."""
     names = list(dict.fromkeys(names))

@@ -1,6 +1,8 @@
 """Names of labels: of the columns of an indicator, and the position of a name."""
 
+import re
 from collections import Counter
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -112,6 +114,14 @@ def as_name_array(names: list) -> np.ndarray:
     return array
 
 
+def of_kind(name: Any, are_texts: bool) -> Any:
+    """Return an integer as text, or the text of an integer as integer, as other names are."""
+    if are_texts:
+        return str(int(name)) if isinstance(name, Integral) else name
+    is_number = isinstance(name, str) and re.fullmatch(r"0|-?[1-9][0-9]{0,18}", name)
+    return int(name) if is_number else name
+
+
 def refuse_other_columns(y: Any, known: np.ndarray, who: str) -> None:
     """Raise ValueError if the columns of a data frame have other names than in fit."""
     columns = column_names(y)
@@ -139,7 +149,8 @@ def place_of(label: Any, classes: np.ndarray, who: str) -> int:
     is_bool = isinstance(label, bool | np.bool_) and classes.dtype.kind != "b"
     found = np.empty(0, np.intp)
     if not (is_bool or np.ndim(label)):
-        found = np.flatnonzero(classes == label)
+        are_texts = all(isinstance(one, str) for one in classes.tolist())
+        found = np.flatnonzero(classes == of_kind(label, are_texts))
     if len(found) != 1:
         raise ValueError(
             f"{who}: label must be one of the {len(classes)} in classes_, such as "

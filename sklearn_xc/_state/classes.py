@@ -70,7 +70,8 @@ _LISTED = {
     "sklearn.linear_model": "LogisticRegression",
     "sklearn.model_selection": "KFold ShuffleSplit StratifiedKFold",
     "sklearn.pipeline": "FeatureUnion Pipeline",
-    "sklearn.preprocessing": "MaxAbsScaler MinMaxScaler Normalizer OneHotEncoder StandardScaler",
+    "sklearn.preprocessing": "FunctionTransformer MaxAbsScaler MinMaxScaler Normalizer "
+    "OneHotEncoder StandardScaler",
 }
 MODULES = {name: module for module, names in _LISTED.items() for name in names.split()}
 #: Classes that are values themselves: dtypes of vectorizers, containers of y.
@@ -109,7 +110,10 @@ _MAY_BE: dict[str, tuple[str, Callable[[Any], Any]]] = {
         lambda one: one is None or (_LINEAR.fullmatch(one) and re.compile(one)),
     ),
     **dict.fromkeys(
-        ("drop", "max_categories", "memory", "min_frequency", "preprocessor", "tokenizer"),
+        (
+            *("drop", "func", "inverse_func", "max_categories", "memory", "min_frequency"),
+            *("preprocessor", "tokenizer"),
+        ),
         ("None", lambda value: value is None),
     ),
 }

@@ -28,7 +28,7 @@ from sklearn_xc._input.texts_with_features import TextsWithFeatures, as_texts, i
 from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
 from sklearn_xc._labels.changes import ChangeableLabels
 from sklearn_xc._labels.features import LabelFeatures
-from sklearn_xc._labels.name_lists import are_name_lists, warn_of_separator
+from sklearn_xc._labels.name_lists import are_name_lists, warn_of_missing, warn_of_separator
 from sklearn_xc._labels.names import as_name_array
 from sklearn_xc._labels.out_of_fold import RoutesFit
 from sklearn_xc._labels.some_labels import estimator_of_labels, estimator_with_classes
@@ -182,8 +182,9 @@ class TextClassifierXC(
             Texts, also as a data frame of one column, or whatever the vectorizer accepts.
         y : sequence of n lists of names, or of n texts; or an indicator of shape (n, n_labels)
             The labels of each instance. Lists of integers are names, unless all have one length
-            and hold only 0 and 1. A row of None, NaN or NA is trained as one without labels: drop
-            it if they are unknown. With one class for each instance, it is an error.
+            and hold only 0 and 1. A row of None, NaN or NA is trained as one without labels, with
+            a warning: drop it if they are unknown. With one class for each instance, it is an
+            error.
         sample_weight : array-like of shape (n,), default=None
             Passed to the classifier; with metadata routing enabled, if it requests them.
 
@@ -201,7 +202,10 @@ class TextClassifierXC(
         who, fit = type(self).__name__, Fit(self, X, y, sample_weight)
         vectorizer = self._new_vectorizer()
         X = check_texts(X, vectorizer, who)
+        given = y
         self.binarizer_, y = self._read_targets(y)
+        if self.binarizer_ is not None:
+            warn_of_missing(as_sequence(given), who, stacklevel=4)
         n = int(num_samples(X))
         if num_samples(y) != n:
             raise ValueError(f"{who}: y has {num_samples(y)} rows and X has {n}.")

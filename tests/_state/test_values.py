@@ -124,9 +124,13 @@ TABLE = np.array([["a", "soup broth", 3], ["b", "bread", 1], ["a", "soup", 2]], 
             ),
             TABLE,
         ),
+        (
+            ColumnTransformer([("kind", OneHotEncoder(), [0])], remainder="passthrough"),
+            TABLE[:, ::2],
+        ),
         (make_pipeline(DictVectorizer(sparse=False), MinMaxScaler()), [{"a": 1}, {"b": "x"}]),
     ],
-    ids=["ColumnTransformer", "DictVectorizer"],
+    ids=["ColumnTransformer", "passthrough", "DictVectorizer"],
 )
 def test_transformers_of_scikit_learn_come_back(fitted, X):
     back = there_and_back(fitted.fit(X))

@@ -268,6 +268,39 @@ def test_a_forgotten_separator_is_noticed():
     assert caught[0].filename == __file__
 
 
+@pytest.mark.parametrize("known", [str, int])
+def test_an_integer_stands_for_its_text(known):
+    numbers = [[list(WORDS).index(name) + 5 for name in row] for row in NAMES]
+    texts = [[str(number) for number in row] for row in numbers]
+    tagger = TextClassifierXC().fit(TEXTS, texts if known is str else numbers)
+    assert tagger.score(TEXTS, numbers) == tagger.score(TEXTS, texts) > 0.5
+    assert (tagger.encode_targets(numbers) != tagger.encode_targets(texts)).nnz == 0
+    for name in (5, "5", np.int64(5)):
+        assert known(5) not in topk_names(tagger, TEXTS[:1], k=4, exclude=[[name]])[0]
+        assert topk_names(tagger, TEXTS[:1], k=4, candidates=[name]) == [[known(5)]]
+        assert str(tagger.explain(TEXTS[0], name).label) == "5"
+    with pytest.warns(UnknownLabelWarning, match="none of the 2 names is known") as caught:
+        assert tagger.score(NEW[:3], [[98], ["99"][:0], [99]]) == 0
+    assert len(caught) == 1
+
+
+def test_missing_tags_are_none_with_a_warning():
+    with pytest.warns(UserWarning, match=r"labels of 2 rows of y are missing \(row 0") as caught:
+        tagger = TextClassifierXC().fit(TEXTS, [None, float("nan"), *NAMES[2:]])
+    assert len([one for one in caught if "missing" in str(one.message)]) == 1
+    assert caught[0].filename == __file__
+    empty = TextClassifierXC().fit(TEXTS, [[], [], *NAMES[2:]])
+    np.testing.assert_array_equal(tagger.predict_topk(NEW)[1], empty.predict_topk(NEW)[1])
+
+
+def test_a_parameter_of_the_default_classifier_is_named():
+    expected = "classifier__C must be classifier__estimator__C"
+    with pytest.raises(ValueError, match=expected):
+        TextClassifierXC().set_params(classifier__C=1)
+    with pytest.raises(ValueError, match=expected):
+        GridSearchCV(TextClassifierXC(), {"classifier__C": [1]}).fit(TEXTS, NAMES)
+
+
 def test_entries_that_are_not_texts():
     frame = pd.DataFrame({"text": TEXTS, "title": TEXTS})
     with pytest.raises(ValueError, match=r"sequence of 120 texts.* of which Pipeline makes 2 rows"):
