@@ -264,7 +264,7 @@ def topk_chances(estimator: Any, X: Any, k: int, allowed: Allowed) -> tuple[np.n
     indices : ndarray of int64 of shape (n, k)
         Padded with -1.
     probabilities : ndarray of float of shape (n, k)
-        Padded with 0.
+        Padded with 0; NaN for labels of which a sparse ``predict_proba`` holds none.
 
     Raises
     ------
@@ -296,7 +296,9 @@ def topk_chances(estimator: Any, X: Any, k: int, allowed: Allowed) -> tuple[np.n
     for first in range(0, len(labels), step):
         rows = slice(first, first + step)
         dense = as_matrix(classifier.predict_proba(safe_indexing(X, rows)), classifier)
-        dense = dense.toarray() if sp.issparse(dense) else dense
+        if sp.issparse(dense):
+            stored, dense = dense.tocoo(), np.full(dense.shape, np.nan)
+            dense[stored.row, stored.col] = stored.data
         found = np.take_along_axis(dense, np.maximum(labels[rows], 0), axis=1)
         chances[rows] = np.where(labels[rows] >= 0, found, 0.0)
     return labels, chances
