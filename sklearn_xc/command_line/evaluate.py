@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from sklearn_xc.command_line.models import load_model
-from sklearn_xc.command_line.tables import CommandError, as_text, read_labelled
+from sklearn_xc.command_line.tables import CommandError, as_text, read_labelled, say
 
 _KS = (1, 3, 5)
 
@@ -16,6 +16,9 @@ def run(options: Any) -> None:
     if label_column is None:
         raise CommandError("--labels COLUMN: which column holds the true labels?")
     texts, labels = read_labelled(options.table, text_columns, label_column, separator, options)
+    n_without = labels.count([])
+    if n_without and not options.quiet:
+        say(f"note: {n_without:,} of {len(labels):,} rows have no label.")
     metrics = measure(model, texts, labels)
     if options.json:
         shown = {name: None if math.isnan(value) else value for name, value in metrics.items()}

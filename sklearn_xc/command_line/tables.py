@@ -3,6 +3,7 @@
 import json
 import lzma
 import os
+import re
 import sys
 import warnings
 import zlib
@@ -23,6 +24,8 @@ _WRITTEN_LISTS = (
     "JSON lines keep lists: in pandas, make lists of the column by map(ast.literal_eval), then "
     "write to_json(path, orient='records', lines=True)"
 )
+#: A name that spreadsheets would run as a formula, after apostrophes that keep them from it.
+_FORMULA = re.compile(r"'*(=|[+\-@][^(|!]*[(|!])")
 
 
 class CommandError(Exception):
@@ -135,8 +138,16 @@ def names_of(cell: Any, separator: str | None) -> list[str]:
         raise CommandError(f"labels must be names, or a list of names. Got {as_text(cell)}.")
     names = [as_text(one).strip() for one in items]
     if not is_list:
-        names = names_in(names[0], separator)
+        names = [
+            name[1:] if name[:1] == "'" and _FORMULA.match(name) else name
+            for name in names_in(names[0], separator)
+        ]
     return list(dict.fromkeys(filter(None, names)))
+
+
+def without_formula(name: str) -> str:
+    """Return a name as a delimited table holds it, with an apostrophe before a formula."""
+    return f"'{name}" if _FORMULA.match(name) else name
 
 
 def as_text(cell: Any) -> str:
@@ -175,7 +186,4 @@ def read_labelled(
         raise CommandError(f"{path}: no row has a label in column {label_column!r} (--labels).")
     if not any(text.strip() for text in texts):
         raise CommandError(f"{path}: no row has a text in {', '.join(text_columns)} (--text).")
-    n_without = labels.count([])
-    if n_without and not options.quiet:
-        say(f"note: {n_without:,} of {len(labels):,} rows have no label.")
     return texts, labels

@@ -14,6 +14,7 @@ from sklearn_xc.command_line.tables import (
     read_chunks,
     say,
     texts_of,
+    without_formula,
 )
 
 _DEFAULT_K = 5
@@ -72,6 +73,7 @@ def _as_bytes(
         frame = frame.assign(**dict(zip(added, values, strict=True)))
         text = frame.to_json(orient="records", lines=True, force_ascii=False, double_precision=15)
     else:
+        names = [map(without_formula, row) for row in names]
         values = [[separator.join(row) for row in column] for column in (names, scores)]
         frame = frame.assign(**dict(zip(added, values, strict=True)))
         for name in frame.select_dtypes(object):

@@ -41,6 +41,23 @@ def test_all_columns_come_back_with_labels(run, model, others, made, tmp_path, n
         assert row["predicted_scores"] == ";".join(f"{score:.4g}" for _, score in best)
 
 
+def test_no_label_is_a_formula_of_a_spreadsheet(run, tmp_path):
+    table, model, out = (str(tmp_path / name) for name in ("t.csv", "model", "out.csv"))
+    names = tmp_path / "names.txt"
+    names.write_text("=cmd|x")
+    rows = "soup,=cmd|x;-2\nbread,bread\n" * 9
+    Path(table).write_text(f"text,tags\n{rows}ale,\n")
+    asked = ["--text", "text", "--labels", "tags", "--separator", ";", "--out", model]
+    code, _, err = run("fit", table, *asked)
+    assert code == 0
+    assert err.count("labels of 1 rows of y are missing (row 18 first)") == 1
+    assert err.count("note:") == 1
+    assert sklearn_xc.load(model).classes_.tolist() == ["-2", "=cmd|x", "bread"]
+    run("tag", model, table, "-k", 1, "--candidates", names, "--out", out)
+    assert rows_of(Path(out).read_text())[0]["predicted_labels"] == "'=cmd|x"
+    assert tables.names_of("'=cmd|x;-2", ";") == ["=cmd|x", "-2"]
+
+
 def test_json_lines_and_standard_output(run, model, tmp_path, made, as_jsonl):
     rows = made(10, seed=1)
     table = as_jsonl(tmp_path / "t.jsonl", rows)
