@@ -93,6 +93,8 @@ class Checkpoints:
         ]
         if others:
             raise FileExistsError(f"{where} holds other files, such as {others[0]}. {_ADVICE}")
+        if fit.exists():
+            open_regular(fit).close()  # a pipe would wait for a reader
         if fit.exists() and any(self.folder.glob(f"*{_PART}")):
             settings = _known_settings(fit, where, key, settings)
         else:

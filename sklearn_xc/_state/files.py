@@ -101,7 +101,7 @@ def check_folder(path: str | os.PathLike[str]) -> Path:
     if not os.access(folder if folder.exists() else folder.parent, os.W_OK | os.X_OK):
         raise PermissionError(f"{folder}: not allowed to write there.")
     names = sorted(os.listdir(folder)) if folder.exists() else []
-    others = [name for name in names if not _OURS.fullmatch(name)]
+    others = [name for name in names if not _OURS.fullmatch(name) or (folder / name).is_fifo()]
     if others:
         raise FileExistsError(
             f"{folder}: holds files that are no part of a model, such as {others[0]!r}. Give the "

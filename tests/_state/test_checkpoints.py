@@ -64,6 +64,11 @@ def test_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "x.safetensors")
     with pytest.raises(SavedModelError, match="is not a regular file"):
         kept.get("x")
+    (tmp_path / "x.safetensors").unlink()
+    (tmp_path / "fit.json").unlink()
+    os.mkfifo(tmp_path / "fit.json")
+    with pytest.raises(SavedModelError, match="is not a regular file"):
+        checkpoints(tmp_path)
 
 
 def test_a_full_disk_leaves_earlier_parts(tmp_path, full_disk):
