@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_xc._input.data import CsrRows, DenseRows
+from sklearn_xc._input.row_pieces import row_pieces
 from sklearn_xc._state.schema import Array, Holds, Number, declares
 
 #: Number of instances that are added, and their share of all. Where features are indicators of
@@ -54,11 +55,16 @@ def features_of(X: CsrRows | DenseRows, rows: np.ndarray | None = None) -> np.nd
     rows : ndarray of int, default=None
         Which; None for all.
     """
-    X = X if rows is None else X.take(rows)
+    named = slice(None) if rows is None else rows
     if isinstance(X, DenseRows):
-        return np.asarray(X.values.any(axis=0))
-    found = np.zeros(X.shape[1], bool)
-    found[X.indices[X.data != 0]] = True
+        return np.asarray(X.values[named].any(axis=0))
+    is_named, found = np.zeros(X.shape[0], bool), np.zeros(X.shape[1], bool)
+    is_named[named] = True
+    for first, last in row_pieces(X.indptr):
+        entries = slice(X.indptr[first], X.indptr[last])
+        lengths = np.diff(X.indptr[first : last + 1])
+        chosen = (X.data[entries] != 0) & np.repeat(is_named[first:last], lengths)
+        found[X.indices[entries][chosen]] = True
     return found
 
 

@@ -91,7 +91,9 @@ def _is_as_fitted(estimator: Any, X: Any) -> bool:
     )
 
 
-def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -> Targets:
+def check_targets(
+    estimator: Any, y: Any, n_samples: int, classes: Any = None, kind: str | None = None
+) -> Targets:
     """Check y and return it as binary problems.
 
     Parameters
@@ -104,6 +106,8 @@ def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -
         Rows of X.
     classes : array-like of shape (n_labels,), default=None
         All classes, if a 1-D y may lack some; for an indicator, its column numbers or names.
+    kind : str, default=None
+        ``Targets.kind`` of an earlier fit with `classes`: y must be 1-D, or an indicator, as then.
 
     Raises
     ------
@@ -112,7 +116,7 @@ def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -
         class that is not in `classes`, names of labels that do not fit.
     """
     name = type(estimator).__name__
-    targets = _read_targets(y, n_samples, classes, name)
+    targets = _read_targets(y, n_samples, classes, kind, name)
     label_names = getattr(estimator, "label_names", None)
     if targets.kind == "classes":
         if label_names is not None:
@@ -124,10 +128,12 @@ def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -
     if classes is not None:
         distinct_classes(classes, name)
     n_labels, columns = len(targets.classes), column_names(y)
+    if kind is not None and n_labels != len(classes):
+        raise ValueError(f"{name}: y has {n_labels} label columns, before it had {len(classes)}.")
     return replace(targets, classes=names_of_columns(n_labels, label_names, columns, classes, name))
 
 
-def _read_targets(y: Any, n_samples: int, classes: Any, name: str) -> Targets:
+def _read_targets(y: Any, n_samples: int, classes: Any, kind: str | None, name: str) -> Targets:
     """Return y as binary problems; the labels of an indicator are numbers."""
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None")
@@ -139,7 +145,11 @@ def _read_targets(y: Any, n_samples: int, classes: Any, name: str) -> Targets:
         )
     if y.ndim == 2 and y.shape[1] == 0:
         raise ValueError(f"{name}: y must have at least one label column. Got shape {y.shape}.")
-    if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
+    is_indicator = sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1)
+    if kind is not None and is_indicator == (kind == "classes"):
+        before, now = ("1-D", "an indicator") if is_indicator else ("an indicator", "1-D")
+        raise ValueError(f"{name}: y was {before} in the first call, now it is {now}.")
+    if is_indicator:
         return _indicator(y, name)
     return _class_labels(y, name, classes)
 

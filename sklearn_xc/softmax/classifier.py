@@ -14,7 +14,7 @@ import numpy as np
 
 from sklearn_xc._input.blank_rows import LabelFrequencies
 from sklearn_xc._input.checks import check_instances, check_targets
-from sklearn_xc._input.data import CsrRows, Targets
+from sklearn_xc._input.data import CsrRows
 from sklearn_xc._input.seeds import draw_seed
 from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
 from sklearn_xc._parallel.memory import require_bytes
@@ -304,7 +304,8 @@ class SoftmaxClassifier(SoftmaxModel):
         """
         is_warm = self.warm_start and hasattr(self, "coef_")
         instances = check_instances(self, X, reset=not is_warm).without_zeros()
-        targets = self._check_targets(y, instances.shape[0], is_warm)
+        known = (self.classes_, self._targets_kind) if is_warm else ()
+        targets = check_targets(self, y, instances.shape[0], *known)
         weight, pairs = check_pairs(self, targets, instances.shape[0], sample_weight)
         n_classes = len(targets.classes)
         n_copies = 1 + self._is_searched
@@ -337,18 +338,6 @@ class SoftmaxClassifier(SoftmaxModel):
         self._warn_of_convergence(is_last_rate)
         self._warn_of_unseen()
         return self
-
-    def _check_targets(self, y: Any, n: int, is_warm: bool) -> Targets:
-        """Return the checked y; a warm start needs the classes of the last fit."""
-        targets = check_targets(self, y, n, self.classes_ if is_warm else None)
-        if is_warm and (targets.kind == "classes") != (self._targets_kind == "classes"):
-            before, now = "1-D", "an indicator"
-            if targets.kind == "classes":
-                before, now = now, before
-            raise ValueError(
-                f"{type(self).__name__}: y was {before} in the first call, now it is {now}."
-            )
-        return targets
 
     @property
     def _is_searched(self) -> bool:

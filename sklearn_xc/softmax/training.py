@@ -10,6 +10,7 @@ References
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -119,14 +120,19 @@ class HeldOut:
         self._seen = np.unique(kept.classes)
         learnable = pairs.take(np.flatnonzero(np.isin(pairs.classes, self._seen)))
         n_validated = max(_LEAST_VALIDATED, _VALIDATION_SCORES // n_classes)
-        self._validated = _by_row(first_instances(learnable, n_validated))
+        validated = first_instances(learnable, n_validated)
         with_features = pairs.take(np.flatnonzero(~is_blank(X)[pairs.rows]))
-        self._calibrated = first_instances(
+        calibrated = first_instances(
             with_features, n_calibrated(n_classes) if kept is not pairs else 0
         )
-        self._rows = np.union1d(self._validated.rows, self._calibrated.rows)
-        self._is_calibrated = np.isin(self._rows, self._calibrated.rows)
-        self._X = X if len(self._rows) == X.shape[0] else X.take(self._rows)
+        named = pairs.rows[np.isin(pairs.rows, np.append(validated.rows, calibrated.rows))]
+        rows = named[np.sort(np.unique(named, return_index=True)[1])]  # sorted by content
+        place = np.zeros(X.shape[0], np.int64)
+        place[rows] = np.arange(len(rows))
+        self._X = X.take(rows)
+        self._validated = replace(validated, rows=place[validated.rows])
+        self._calibrated = replace(calibrated, rows=place[calibrated.rows])
+        self._is_calibrated = np.isin(place[rows], self._calibrated.rows)
         self.scores = np.empty((int(self._is_calibrated.sum()), n_classes), X.dtype)
 
     def __call__(self, weights: ClassWeights) -> tuple[float, float]:
@@ -135,17 +141,17 @@ class HeldOut:
         By rank, the criterion is one minus the mean reciprocal rank of the best of an instance's
         classes among all that are not its own, plus a hundredth of the log-loss.
         """
-        pairs, rows = self._validated, self._rows
+        pairs = self._validated
         losses, reciprocal = np.empty(len(pairs.rows)), np.empty(len(pairs.rows))
 
         def task(first: int, last: int, scores: np.ndarray) -> None:
             chosen = np.flatnonzero(self._is_calibrated[first:last])
             at = int(self._is_calibrated[:first].sum())
             self.scores[at : at + len(chosen)] = scores[chosen]
-            own = slice(*np.searchsorted(pairs.rows, (rows[first], rows[last - 1] + 1)))
+            own = slice(*np.searchsorted(pairs.rows, (first, last)))
             named, at = np.unique(pairs.rows[own], return_inverse=True)
             if len(named) < len(scores):
-                scores = scores[np.searchsorted(rows[first:last], named)]
+                scores = scores[named - first]
             losses[own], above = _losses_and_ranks(scores, at, pairs.classes[own], self._by_rank)
             reciprocal[own] = 1.0 / (1.0 + above[at])
 
@@ -162,16 +168,11 @@ class HeldOut:
         """Return the calibration fitted to `scores` of a call."""
         if scores is None or not len(scores):
             return Calibration()
-        pairs, rows = self._calibrated, self._rows[self._is_calibrated]
+        pairs = self._calibrated
         column = np.searchsorted(self._seen, pairs.classes)
         column[~np.isin(pairs.classes, self._seen)] = -1
-        scores = scores[:, self._seen]
-        return fit_calibration(scores, np.searchsorted(rows, pairs.rows), column, pairs.weight)
-
-
-def _by_row(pairs: Pairs) -> Pairs:
-    """Return pairs sorted by row."""
-    return pairs.take(np.argsort(pairs.rows, kind="stable"))
+        at = np.unique(pairs.rows, return_inverse=True)[1]
+        return fit_calibration(scores[:, self._seen], at, column, pairs.weight)
 
 
 def _losses_and_ranks(
