@@ -149,8 +149,7 @@ def place_of(label: Any, classes: np.ndarray, who: str) -> int:
     is_bool = isinstance(label, bool | np.bool_) and classes.dtype.kind != "b"
     found = np.empty(0, np.intp)
     if not (is_bool or np.ndim(label)):
-        are_texts = all(isinstance(one, str) for one in classes.tolist())
-        found = np.flatnonzero(classes == of_kind(label, are_texts))
+        found = np.flatnonzero(classes == label)
     if len(found) != 1:
         raise ValueError(
             f"{who}: label must be one of the {len(classes)} in classes_, such as "
