@@ -222,8 +222,12 @@ class TestCopiesAndFiles:
     def test_joblib(self, entry, model, tmp_path):
         joblib.dump(model, tmp_path / "model.joblib")
         again = joblib.load(tmp_path / "model.joblib", mmap_mode="r")
-        for weights in entry.weights(again):  # sparse ones are made from what is mapped
+        for weights in entry.weights(again):
             assert sp.issparse(weights) or isinstance(weights, np.memmap)
+        inner = getattr(again, "estimator_", getattr(again, "estimators_", [again]))
+        for one in inner if isinstance(inner, list) else [inner]:
+            if hasattr(one, "_weights") and hasattr(one._weights, "by_feature"):
+                assert isinstance(one._weights.by_feature.values, np.memmap)
         assert_same_model(again, model)
         assert_same_answers(again, model, X, entry)
 
