@@ -8,6 +8,7 @@ there when it began. Both rely on one rule: attributes are replaced, never chang
 
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,7 +31,7 @@ def built_apart(method: Method) -> Method:
         outer = vars(self).get(EDITED)
         apart = sharing(self, vars(self) | {k: _as_python(v) for k, v in given.items()})
         vars(apart)[EDITED] = False
-        with announced_compilation(getattr(self, "verbose", 0)), callbacks_around(apart):
+        with _announced(self), callbacks_around(apart):
             method(apart, *args, **kwargs)
         state = vars(apart) | given
         if outer is not False:
@@ -48,12 +49,16 @@ def reads_one_state(method: Method) -> Method:
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
         check_edits(self)
         same = sharing(self, vars(self))
-        if not getattr(self, "verbose", 0):
-            return method(same, *args, **kwargs)
-        with announced_compilation(self.verbose):
+        with _announced(self):
             return method(same, *args, **kwargs)
 
     return read  # type: ignore[return-value]
+
+
+def _announced(estimator: Any) -> AbstractContextManager[None]:
+    """Return the context in which a verbose estimator announces that kernels are compiled."""
+    verbose = getattr(estimator, "verbose", 0)
+    return announced_compilation(verbose) if verbose else nullcontext()
 
 
 def _as_python(value: Any) -> Any:
