@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn_xc._input.sklearn_private import num_samples, safe_indexing
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.names import positions_of
-from sklearn_xc._parallel.tasks import Task
+from sklearn_xc._parallel.progress import Task
 from sklearn_xc._topk import classes_of, never_seen, topk_allowed, unwrap
 from sklearn_xc.exceptions import MemoryBudgetError, SavedModelError
 

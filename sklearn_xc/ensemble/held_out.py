@@ -38,8 +38,7 @@ from sklearn_xc._labels.out_of_fold import (
 )
 from sklearn_xc._labels.some_labels import apart
 from sklearn_xc._parallel.engines import active_engine
-from sklearn_xc._parallel.progress import Fit, Progress
-from sklearn_xc._parallel.tasks import Task
+from sklearn_xc._parallel.progress import Fit, Progress, Task
 from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics.hits import find_hits

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._labels.names import positions_of
-from sklearn_xc._parallel.interrupt import StopFlag
+from sklearn_xc._parallel.progress import StopFlag
 from sklearn_xc.one_vs_all.blocks import topological
 from sklearn_xc.one_vs_all.problem import InstanceSums, OneVsAllProblem
 from sklearn_xc.one_vs_all.solver.newton_cg import BlockSolution, solve_block

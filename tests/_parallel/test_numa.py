@@ -15,7 +15,7 @@ from sklearn_xc import OvALinearXC
 from sklearn_xc._parallel import engines
 from sklearn_xc._parallel.engines import Engine, active_engine, numa
 from sklearn_xc._parallel.engines.numa import SYSFS, Node, NumaEngine, find_nodes
-from sklearn_xc._parallel.interrupt import StopFlag
+from sklearn_xc._parallel.progress import StopFlag
 from sklearn_xc.datasets import make_xc_classification
 
 pytestmark = [

@@ -7,8 +7,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from sklearn_xc import OvALinearXCCV
-from sklearn_xc._parallel.progress import Progress
-from sklearn_xc._parallel.tasks import Task
+from sklearn_xc._parallel.progress import Progress, Task
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.exceptions import GridEdgeWarning
 from sklearn_xc.one_vs_all.ova_cv import search

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sklearn_xc._parallel.interrupt import StopFlag
+from sklearn_xc._parallel.progress import StopFlag
 from sklearn_xc.one_vs_all.losses import LOSSES
 from sklearn_xc.one_vs_all.problem import sum_instances
 from sklearn_xc.one_vs_all.solver.newton_cg import solve_block

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_xc._parallel.interrupt import StopFlag
+from sklearn_xc._parallel.progress import StopFlag
 from sklearn_xc.one_vs_all.problem import sum_instances
 from sklearn_xc.one_vs_all.solver import newton_cg, working_sets
 from sklearn_xc.one_vs_all.solver.newton_cg import STATUS_NAMES, solve_block

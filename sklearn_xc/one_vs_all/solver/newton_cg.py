@@ -31,8 +31,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc._parallel.interrupt import StopFlag
 from sklearn_xc._parallel.memory import format_bytes
+from sklearn_xc._parallel.progress import StopFlag
 from sklearn_xc.one_vs_all.kernels.block_newton import (
     MAX_FLAT,
     Lanes,
