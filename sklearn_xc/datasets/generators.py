@@ -8,7 +8,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from sklearn_xc._input.arguments import check_count, is_number
 from sklearn_xc._parallel.memory import require_bytes
-from sklearn_xc._parallel.row_ranges import cut_rows
+from sklearn_xc._parallel.threads import cut_rows
 from sklearn_xc.datasets.xmc import MAX_SIZE, check_float_dtype
 
 _BLOCK_DRAWS = 4_000_000  # blocks of rows have fewer; bounds the memory, and is part of the result

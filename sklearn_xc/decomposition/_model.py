@@ -14,7 +14,7 @@ from sklearn_xc._input.parts import same_part
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import Scorer, best_of_pairs, rows_of_like_size
 from sklearn_xc._parallel.memory import require_bytes
-from sklearn_xc._parallel.row_ranges import for_row_ranges
+from sklearn_xc._parallel.threads import for_row_ranges
 from sklearn_xc._state.fitted import reads_one_state
 from sklearn_xc._state.schema import Array, Choice, Number, Record, declares
 from sklearn_xc._topk import check_topk_size

@@ -20,8 +20,7 @@ from sklearn_xc._input.given_vectors import GivenVectors
 from sklearn_xc._input.seeds import draw_seed
 from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
 from sklearn_xc._parallel.progress import Fit
-from sklearn_xc._parallel.row_ranges import one_blas_thread
-from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._parallel.threads import count_threads, one_blas_thread
 from sklearn_xc._state.fitted import built_apart, sharing
 from sklearn_xc.base import threshold_for
 from sklearn_xc.decomposition._model import HiddenLayerModel

@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._input.sklearn_private import boosted_trees
-from sklearn_xc._parallel.row_ranges import one_blas_thread, openmp_threads
+from sklearn_xc._parallel.threads import one_blas_thread, openmp_threads
 from sklearn_xc._state.schema import Array, Number, Record, declares
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._ranking import Ranking

@@ -9,7 +9,7 @@ from sklearn.preprocessing import normalize
 
 from sklearn_xc._input.blank_rows import shares_any
 from sklearn_xc._input.data import CsrRows, as_csr_rows, read_only
-from sklearn_xc._parallel.row_ranges import for_row_ranges
+from sklearn_xc._parallel.threads import for_row_ranges
 from sklearn_xc._state.schema import Array, Record, declares
 from sklearn_xc._training.kernels.row_moves import squared_norms
 from sklearn_xc._weights.label_weights import LabelWeights

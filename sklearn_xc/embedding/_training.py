@@ -15,7 +15,7 @@ import numpy as np
 
 from sklearn_xc._input.data import CsrRows, read_only
 from sklearn_xc._parallel.progress import Progress
-from sklearn_xc._parallel.team import Team
+from sklearn_xc._parallel.threads import Team
 from sklearn_xc._state.loops import Loop, restore
 from sklearn_xc._training.adam import LazyAdam, kept_steps, resume_steps
 from sklearn_xc._training.moving_rows import Entries

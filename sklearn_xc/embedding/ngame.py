@@ -15,8 +15,7 @@ from sklearn_xc._input.seeds import draw_seed
 from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._labels.features import LabelFeatures
 from sklearn_xc._parallel.progress import Fit
-from sklearn_xc._parallel.row_ranges import one_blas_thread
-from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._parallel.threads import count_threads, one_blas_thread
 from sklearn_xc._state.checkpoints import data_of
 from sklearn_xc._state.fitted import built_apart
 from sklearn_xc._state.loops import Loop, kept_loops

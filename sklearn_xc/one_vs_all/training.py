@@ -25,8 +25,8 @@ from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._parallel.engines import Engine, Workers
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit, Progress, StopFlag
-from sklearn_xc._parallel.row_ranges import one_blas_thread
 from sklearn_xc._parallel.spill import Spill, allocator, release
+from sklearn_xc._parallel.threads import one_blas_thread
 from sklearn_xc.exceptions import ConvergenceWarning, MemoryBudgetError, PruningWarning
 from sklearn_xc.one_vs_all.blocks import MAX_LANES, MORE_ROOM, BlockPlan, plan_blocks
 from sklearn_xc.one_vs_all.checkpoints import BlockStore

@@ -10,8 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc._parallel.row_ranges import for_row_ranges
-from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._parallel.threads import count_threads, for_row_ranges
 from sklearn_xc.search.kernels.candidates import rank_labels
 from sklearn_xc.search.protocol import Candidates
 

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_xc._compile.emitters.byte_lanes import LANES, TABLE
 from sklearn_xc._input.data import read_only
-from sklearn_xc._parallel.row_ranges import for_row_ranges
+from sklearn_xc._parallel.threads import for_row_ranges
 from sklearn_xc.search.kernels.product_codes import (
     WIDTH,
     cluster_blocks,

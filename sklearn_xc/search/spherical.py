@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc._parallel.row_ranges import for_row_ranges
+from sklearn_xc._parallel.threads import for_row_ranges
 from sklearn_xc.search.kernels.clusters import (
     Clusters,
     augment_rows,

@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from sklearn_xc._parallel import row_ranges
-from sklearn_xc._parallel.row_ranges import (
+from sklearn_xc._parallel import threads as row_ranges
+from sklearn_xc._parallel.threads import (
     cut_rows,
     one_blas_thread,
 )

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from sklearn_xc._parallel.team import Team
+from sklearn_xc._parallel.threads import Team
 
 
 @pytest.mark.parametrize("n_workers", [1, 3])

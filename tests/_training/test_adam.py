@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc._parallel.team import Team
+from sklearn_xc._parallel.threads import Team
 from sklearn_xc._training.adam import Adam, LazyAdam
 from sklearn_xc._training.moving_rows import Entries
 

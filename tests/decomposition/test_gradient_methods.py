@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from sklearn_xc._parallel.team import Team
+from sklearn_xc._parallel.threads import Team
 from sklearn_xc.decomposition.gradients import GRADIENTS, MessagePassing, SearchedGradient, protocol
 from sklearn_xc.decomposition.gradients.message_passing import Coupled
 from sklearn_xc.decomposition.gradients.protocol import Batch, GradientTask, SetLoss

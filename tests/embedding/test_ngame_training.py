@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sklearn_xc._parallel.team import Team
+from sklearn_xc._parallel.threads import Team
 from sklearn_xc._state.loops import Loop
 from sklearn_xc.embedding import _training
 from sklearn_xc.embedding._examples import Examples

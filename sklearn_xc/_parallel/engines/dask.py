@@ -12,7 +12,7 @@ from typing import Any
 
 from sklearn_xc._parallel.engines import Engine, Numbered, Work, Workers
 from sklearn_xc._parallel.engines.remote import PROCESS, Outcome, in_window, work_on
-from sklearn_xc._parallel.row_ranges import one_blas_thread
+from sklearn_xc._parallel.threads import one_blas_thread
 
 #: How often the object is sent, if the workers that have it die.
 _ATTEMPTS = 4

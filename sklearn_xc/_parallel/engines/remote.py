@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from sklearn_xc._parallel.engines import Numbered, Work
-from sklearn_xc._parallel.row_ranges import one_blas_thread
+from sklearn_xc._parallel.threads import one_blas_thread
 
 #: Identifies this process among all of a cluster.
 PROCESS = uuid.uuid4().hex

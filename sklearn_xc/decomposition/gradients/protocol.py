@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sklearn_xc._parallel.team import Team
+from sklearn_xc._parallel.threads import Team
 from sklearn_xc.decomposition.kernels.label_gradients import label_gradient_kernels
 from sklearn_xc.decomposition.kernels.message_passing import message_passing_kernel
 from sklearn_xc.decomposition.losses import LabelSetLoss

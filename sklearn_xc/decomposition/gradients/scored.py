@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_xc._parallel.team import Team
+from sklearn_xc._parallel.threads import Team
 from sklearn_xc.decomposition.gradients.protocol import (
     Batch,
     GradientMethod,

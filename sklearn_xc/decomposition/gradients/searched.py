@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc._parallel.team import Team
+from sklearn_xc._parallel.threads import Team
 from sklearn_xc._training.kernels.row_moves import add_drift
 from sklearn_xc.decomposition.gradients.protocol import (
     Batch,

@@ -18,8 +18,7 @@ from sklearn_xc._input.sklearn_private import (
 )
 from sklearn_xc._parallel.memory import parse_bytes, require_bytes
 from sklearn_xc._parallel.progress import Fit
-from sklearn_xc._parallel.row_ranges import one_blas_thread
-from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._parallel.threads import count_threads, one_blas_thread
 from sklearn_xc._state.fitted import built_apart
 from sklearn_xc._state.saved import SavedEstimator
 from sklearn_xc._state.schema import Array, declares

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc._parallel.team import Team
+from sklearn_xc._parallel.threads import Team
 from sklearn_xc._training.kernels.row_moves import add_rows
 from sklearn_xc._training.moving_rows import with_intercepts
 from sklearn_xc.decomposition.gradients import ExactGradient, SampledGradient

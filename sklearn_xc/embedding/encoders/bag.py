@@ -8,9 +8,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._input.given_vectors import GivenVectors
-from sklearn_xc._parallel.row_ranges import for_row_ranges, one_blas_thread
-from sklearn_xc._parallel.team import Team
-from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._parallel.threads import Team, count_threads, for_row_ranges, one_blas_thread
 from sklearn_xc._state.schema import Array, Record, declares
 from sklearn_xc._training.adam import Adam, LazyAdam, kept_steps, resume_steps
 from sklearn_xc._training.kernels.row_moves import add_rows, squared_norms

@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_array
 from sklearn_xc._compile.arithmetic.sampling import mix_key
 from sklearn_xc._input.arguments import check_count, refuse_disguised
 from sklearn_xc._input.data import read_only
-from sklearn_xc._parallel.row_ranges import for_row_ranges
+from sklearn_xc._parallel.threads import for_row_ranges
 from sklearn_xc.embedding.kernels.balanced_tree import rows_on_the_left, split_subtree
 
 #: Levels whose nodes are split one by one, so that threads have 64 subtrees to share.

@@ -27,8 +27,7 @@ from sklearn_xc._labels.out_of_fold import Answers, as_rows, ask, in_parts, n_ro
 from sklearn_xc._labels.some_labels import estimator_of_labels, estimator_with_classes
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
-from sklearn_xc._parallel.row_ranges import openmp_threads
-from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._parallel.threads import count_threads, openmp_threads
 from sklearn_xc._state.fitted import built_apart, reads_one_state
 from sklearn_xc._state.schema import Estimator, Number, Record, Texts, declares
 from sklearn_xc.base import XCClassifier, logarithms

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc._parallel.team import Team
+from sklearn_xc._parallel.threads import Team
 from sklearn_xc.decomposition.gradients import SampledGradient, SearchedGradient
 from sklearn_xc.decomposition.gradients.protocol import GradientTask
 from sklearn_xc.decomposition.skip_gram.collapsed_softmax import CollapsedSoftmax, ContextSampler

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_xc._parallel.row_ranges import for_row_ranges
-from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc._parallel.threads import count_threads, for_row_ranges
 from sklearn_xc.embedding.encoders.transformer.libraries import one_thread, torch
 from sklearn_xc.embedding.encoders.transformer.network import Network, dropping, unit_vectors
 
