@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._input.kernels.csr_order import copy_rows, count_features, transpose_rows
-from sklearn_xc._parallel.spill import allocator_like, is_in_file
+from sklearn_xc._parallel.memory import allocator_like, is_in_file
 from sklearn_xc._state.schema import Array, Holds, Number, Shape, declares
 
 #: A feature with weights on at least this share of the labels is stored as a dense column. A column

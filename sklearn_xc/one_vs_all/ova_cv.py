@@ -25,9 +25,8 @@ from sklearn_xc._input.data import CsrRows, DenseRows, Targets
 from sklearn_xc._input.folds import ListedFolds, check_folds, is_list_of_folds
 from sklearn_xc._input.sklearn_private import Interval, fit_context, safe_indexing
 from sklearn_xc._labels.out_of_fold import RoutesFit
+from sklearn_xc._parallel.memory import allocator, array_bytes
 from sklearn_xc._parallel.progress import Fit, Progress
-from sklearn_xc._parallel.shared_memory import array_bytes
-from sklearn_xc._parallel.spill import allocator
 from sklearn_xc._state.fitted import built_apart
 from sklearn_xc.exceptions import ConvergenceWarning, GridEdgeWarning
 from sklearn_xc.metrics import TopKScorer, get_scorer

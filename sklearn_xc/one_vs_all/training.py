@@ -23,9 +23,8 @@ from sklearn_xc._input.data import CsrRows, DenseRows, Targets
 from sklearn_xc._input.kernels.csr_order import copy_rows
 from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._parallel.engines import Engine, Workers
-from sklearn_xc._parallel.memory import require_bytes
+from sklearn_xc._parallel.memory import Spill, allocator, release, require_bytes
 from sklearn_xc._parallel.progress import Fit, Progress, StopFlag
-from sklearn_xc._parallel.spill import Spill, allocator, release
 from sklearn_xc._parallel.threads import one_blas_thread
 from sklearn_xc.exceptions import ConvergenceWarning, MemoryBudgetError, PruningWarning
 from sklearn_xc.one_vs_all.blocks import MAX_LANES, MORE_ROOM, BlockPlan, plan_blocks

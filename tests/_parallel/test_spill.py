@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_xc import OvALinearXC
-from sklearn_xc._parallel import spill as module
-from sklearn_xc._parallel.spill import Spill, release
+from sklearn_xc._parallel import memory as module
+from sklearn_xc._parallel.memory import Spill, release
 from sklearn_xc.datasets import make_xc_classification
 
 

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sklearn_xc import OvALinearXC, load
-from sklearn_xc._parallel.spill import empty_in_file, is_in_file
+from sklearn_xc._parallel.memory import empty_in_file, is_in_file
 from sklearn_xc._weights import by_feature
 from sklearn_xc._weights.by_feature import arrange_by_feature
 from sklearn_xc.datasets import make_xc_classification

@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from sklearn_xc._parallel.engines import Engine, Numbered, Work
-from sklearn_xc._parallel.memory import available_bytes, format_bytes
+from sklearn_xc._parallel.memory import array_bytes, available_bytes, format_bytes
 from sklearn_xc._parallel.progress import say
-from sklearn_xc._parallel.shared_memory import array_bytes
 
 #: Where Linux describes nodes.
 SYSFS = Path("/sys/devices/system/node")

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn_xc._input.data import read_only
 from sklearn_xc._input.equal_rows import hash_texts
 from sklearn_xc._input.sklearn_private import Interval, StrOptions
-from sklearn_xc._parallel.spill import empty_rows
+from sklearn_xc._parallel.memory import empty_rows
 from sklearn_xc._state.schema import Array, Record, declares
 from sklearn_xc.embedding.encoders.transformer import passes
 from sklearn_xc.embedding.encoders.transformer.libraries import one_thread, torch
