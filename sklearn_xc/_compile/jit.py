@@ -18,14 +18,18 @@ signed indices, and the test for it costs up to 1.7 times the work of a sparse p
 
 import functools
 import hashlib
+import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import numba
+import numpy as np
+import numpy.typing as npt
 from numba.extending import register_jitable
 
 from sklearn_xc._compile.cache import KernelCache, NoCache, ReadOnlyCache, refuse
 from sklearn_xc._compile.code_key import PACKAGE, is_compiled_source
-from sklearn_xc._compile.numba_private import Dispatcher
+from sklearn_xc._compile.numba_private import BaseTuple, Dispatcher
 
 FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 
@@ -95,3 +99,87 @@ def kernel(function: Any) -> Any:
         except Exception:
             compiled._cache = NoCache(error)
     return compiled
+
+
+#: Entries between the end of an array and whatever follows: four registers of 64 bytes, at 4 bytes.
+GAP = 64
+#: Bytes of two cache lines, which are fetched together.
+_CACHE_LINES = 128
+
+
+@inlined
+def scratch(n, dtype):
+    """Return an array of n entries, not initialised, with room behind it that nobody uses."""
+    return np.empty(n + GAP, dtype)[:n]
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
+    """Return zeros that begin with a cache line."""
+    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    room = np.zeros(n_bytes + _CACHE_LINES, np.uint8)
+    first = -room.ctypes.data % _CACHE_LINES
+    return room[first : first + n_bytes].view(dtype).reshape(shape)
+
+
+#: Lines of numba's message that are shown.
+_LINES = 3
+
+
+def is_function(function: Any) -> bool:
+    """Return whether this is a plain function, or one that numba has compiled."""
+    return inspect.isfunction(function) or isinstance(function, Dispatcher)
+
+
+def check_compiles(
+    function: Any, arguments: tuple[Any, ...], who: str, results: str, n_results: int
+) -> None:
+    """Compile a function alone, unless it is the package's own.
+
+    Parameters
+    ----------
+    function : callable
+        See `is_function`.
+    arguments : tuple
+        numba's types of its arguments.
+    who : str
+        How messages name it, such as "OvALinearXC: loss: value of MyLoss()".
+    results : str
+        What it must return, for messages.
+    n_results : int
+        How many numbers that are; 1 is a number, not a tuple.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be compiled, or returns something else.
+    """
+    if not isinstance(function, Dispatcher) and is_compiled_source(function.__code__.co_filename):
+        return
+    try:
+        returned = _return_type(function, arguments)
+    except Exception as error:  # numba's own, and those of its passes
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        # The first line only names the pass.
+        reason = " ".join(lines[lines[0].startswith("Failed in") :][:_LINES]) if lines else ""
+        raise ValueError(f"{who} cannot be compiled: {reason or type(error).__name__}") from error
+    if returned is None:
+        return
+    parts: Sequence[Any] = [returned]
+    if n_results > 1:
+        parts = getattr(returned, "types", ()) if isinstance(returned, BaseTuple) else ()
+    if len(parts) != n_results or not all(isinstance(p, numba.types.Number) for p in parts):
+        raise ValueError(f"{who} must return {results}. Got {returned}.")
+
+
+@functools.lru_cache(maxsize=1024)
+def _return_type(function: Any, arguments: tuple[Any, ...]) -> Any:
+    """Return numba's type of what a function returns; None where nothing is compiled."""
+    if isinstance(function, Dispatcher):
+        if function.signatures:  # the user's own, or compiled before
+            return None
+        function = function.py_func
+    compiled: Any = numba.njit(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT
+        return None
+    compiled.compile(arguments)
+    return compiled.overloads[arguments].signature.return_type

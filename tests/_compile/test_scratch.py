@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc._compile.scratch import scratch
+from sklearn_xc._compile.jit import scratch
 
 _LARGEST_DISTANCE = 4 * 64  # four registers of 64 bytes
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._compile.arithmetic.vectors import dot_of_rows, largest_entry
-from sklearn_xc._compile.jit import callable_in_kernels, inlined, kernel
-from sklearn_xc._compile.scratch import scratch
+from sklearn_xc._compile.jit import callable_in_kernels, inlined, kernel, scratch
 from sklearn_xc._input.kernels.positives import hide_positives, is_positive
 
 #: Labels whose exact scores are computed at first; then a share more of them, and so on.

@@ -30,8 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._compile.jit import callable_in_kernels, inlined, kernel
-from sklearn_xc._compile.scratch import scratch
+from sklearn_xc._compile.jit import callable_in_kernels, inlined, kernel, scratch
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)

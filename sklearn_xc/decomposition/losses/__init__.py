@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numba
 
-from sklearn_xc._compile.compilable import check_compiles, is_function
+from sklearn_xc._compile.jit import check_compiles, is_function
 from sklearn_xc._input.parts import check_part
 from sklearn_xc.decomposition.losses.cross_entropy import CrossEntropy
 from sklearn_xc.decomposition.losses.max_margin import MaxMargin

@@ -10,8 +10,7 @@ import numba
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_xc._compile.compilable import check_compiles, is_function
-from sklearn_xc._compile.jit import callable_in_kernels
+from sklearn_xc._compile.jit import callable_in_kernels, check_compiles, is_function
 
 #: Margins at which the functions of a loss are checked.
 _MARGINS = (-3.21, -0.37, 0.43, 0.87, 1.63, 5.3)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklearn_xc._compile.scratch import aligned_zeros
+from sklearn_xc._compile.jit import aligned_zeros
 from sklearn_xc._input.data import CsrRows, DenseRows
 from sklearn_xc.one_vs_all.kernels.block_newton import Lanes
 from sklearn_xc.one_vs_all.kernels.screen import (

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sklearn_xc._compile.emitters.row_lanes import LANES
-from sklearn_xc._compile.scratch import aligned_zeros
+from sklearn_xc._compile.jit import aligned_zeros
 from sklearn_xc.one_vs_all.kernels.block_newton import Lanes
 from sklearn_xc.one_vs_all.kernels.line_search import (
     MAX_HALVINGS,

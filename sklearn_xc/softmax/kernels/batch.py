@@ -13,8 +13,7 @@ import numpy as np
 
 from sklearn_xc._compile.arithmetic.sampling import class_share, draw_classes
 from sklearn_xc._compile.arithmetic.vector_math import vector_exp
-from sklearn_xc._compile.jit import inlined, kernel
-from sklearn_xc._compile.scratch import scratch
+from sklearn_xc._compile.jit import inlined, kernel, scratch
 from sklearn_xc._input.kernels.csr_rows import add_row, row_dot
 from sklearn_xc._weights.kernels.class_scores import (
     STREAMS,

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._compile.arithmetic.sampling import draw_negatives
-from sklearn_xc._compile.jit import inlined, kernel
-from sklearn_xc._compile.scratch import scratch
+from sklearn_xc._compile.jit import inlined, kernel, scratch
 from sklearn_xc._input.kernels.csr_rows import add_row, add_row_pair, row_dot, row_dot_pair
 from sklearn_xc.softmax.kernels.rules import Sampled, Target
 

@@ -29,8 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_xc._compile.arithmetic.vector_math import vector_exp, vector_expm1, vector_log
-from sklearn_xc._compile.jit import inlined
-from sklearn_xc._compile.scratch import scratch
+from sklearn_xc._compile.jit import inlined, scratch
 from sklearn_xc.softmax.kernels.implicit_step import refine_normaliser, rough_wright_omega
 
 #: Arrays of the shape of p that ``solve_batch`` works in.

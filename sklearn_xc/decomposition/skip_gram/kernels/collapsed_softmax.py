@@ -18,8 +18,7 @@ import numpy as np
 
 from sklearn_xc._compile.arithmetic.vector_math import vector_exp
 from sklearn_xc._compile.arithmetic.vectors import largest_entry, sum_of
-from sklearn_xc._compile.jit import inlined, kernel
-from sklearn_xc._compile.scratch import scratch
+from sklearn_xc._compile.jit import inlined, kernel, scratch
 from sklearn_xc._training.kernels.row_moves import prefetch_row
 from sklearn_xc.decomposition.kernels.label_gradients import next_size, score, slack_of_estimates
 
