@@ -1,10 +1,160 @@
 """Checks of single numbers and of vectors of numbers."""
 
+from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_random_state
+
+
+def frame_columns(values: Any) -> list | None:
+    """Return the column names of a data frame or Arrow table, None for anything else."""
+    if not (hasattr(values, "columns") and hasattr(values, "shape")) or len(values.shape) != 2:
+        return None
+    # `columns` of an Arrow table are its arrays.
+    return list(values.column_names if hasattr(type(values), "column_names") else values.columns)
+
+
+def to_array(values: Any) -> np.ndarray:
+    """Return ``np.asarray(values)`` with the dtype of the entries.
+
+    Nullable and Arrow-backed columns of numbers become numbers with NaN instead of objects, and
+    mixed lists become objects instead of texts such as "nan".
+
+    Raises
+    ------
+    ValueError
+        For rows of different lengths.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind in "US" and array.ndim == 1 and not hasattr(values, "dtype"):
+        kind = str if array.dtype.kind == "U" else bytes
+        return array if all(isinstance(one, kind) for one in values) else np.array(values, object)
+    if array.dtype != object or not hasattr(values, "to_numpy") or hasattr(values, "to_pylist"):
+        return array
+    dtypes = values.dtypes if array.ndim == 2 else [values.dtype]
+    kinds = {getattr(dtype, "kind", "O") for dtype in dtypes}
+    if not kinds or not kinds <= set("biuf"):
+        return array
+    numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    if "f" in kinds or np.isnan(numbers).any():
+        return numbers
+    return numbers.astype(bool if kinds == {"b"} else np.int64)
+
+
+def as_sequence(values: Any) -> Any:
+    """Return one-column frames and (n, 1) arrays as 1-D, unless they hold numbers.
+
+    Arrow arrays and iterators become lists; everything else is returned unchanged.
+    """
+    if isinstance(values, Iterator):
+        return list(values)
+    column, names = values, frame_columns(values)
+    if names is not None and len(names) == 1:
+        column = values[names[0]]
+    elif isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
+        column = values[:, 0]
+    if column is not values and to_array(column).dtype.kind in "biuf":
+        return values
+    is_arrow = hasattr(column, "to_pylist") and frame_columns(column) is None
+    return column.to_pylist() if is_arrow else column
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or pandas' NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    kinds = (float, np.floating, np.datetime64, np.timedelta64)
+    return isinstance(value, kinds) and bool(value != value)
+
+
+def draw_seed(random_state: Any) -> int:
+    """Return a seed from `random_state`: int, RandomState or None, as in scikit-learn.
+
+    All random numbers of a fit come from ``numpy.random.default_rng((seed, key))``, independent of
+    the number of threads and of other draws.
+    """
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+class ListedFolds:
+    """A splitter that returns a list of folds."""
+
+    def __init__(self, folds: Iterable[Any]) -> None:
+        self.folds = list(folds)
+
+    def split(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[Any]:
+        """Return the folds."""
+        return iter(self.folds)
+
+
+def is_list_of_folds(cv: Any) -> bool:
+    """Return whether a `cv` is an iterable of folds, not a number or a splitter."""
+    is_single = isinstance(cv, str | bytes) or (isinstance(cv, np.ndarray) and cv.ndim == 0)
+    return isinstance(cv, Iterable) and not is_single and not hasattr(cv, "split")
+
+
+def check_folds(
+    folds: Iterable[Any], n: int, who: str, cv: Any = None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the numbers of the training and test rows of each fold.
+
+    Parameters
+    ----------
+    folds : iterable of (train, test)
+        Row numbers from 0, or masks over all rows. A row may come several times.
+    n : int
+        Number of rows.
+    who : str
+        The function or estimator, named first in messages.
+    cv : object, default=None
+        The argument that the folds come from.
+
+    Returns
+    -------
+    list of (ndarray of int64, ndarray of int64)
+
+    Raises
+    ------
+    ValueError
+        Without folds, and for a fold that is no pair, or has other row numbers or masks.
+    """
+    found = []
+    for number, fold in enumerate(folds):
+        try:
+            train, test = (np.asarray(rows) for rows in fold)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{who}: cv must give pairs (train, test) of row numbers, fold {number} is "
+                f"{fold!r}."
+            ) from error
+        name = f"{who}: cv: the {{}} rows of fold {number}"
+        found.append(
+            (
+                _row_numbers(train, n, name.format("training")),
+                _row_numbers(test, n, name.format("test")),
+            )
+        )
+    if not found:
+        hint = (
+            " It was used up by an earlier call: pass a list." if isinstance(cv, Iterator) else ""
+        )
+        raise ValueError(f"{who}: cv gives no folds. Got {cv!r}.{hint}")
+    return found
+
+
+def _row_numbers(rows: np.ndarray, n: int, name: str) -> np.ndarray:
+    if rows.dtype == bool and rows.shape == (n,):
+        rows = np.flatnonzero(rows)
+    is_vector = rows.ndim == 1 and len(rows) and rows.dtype.kind in "iu"
+    if not is_vector or rows.min() < 0 or rows.max() >= n:
+        raise ValueError(
+            f"{name} must be numbers from 0 to {n - 1}, at least one, or a mask of {n} entries. "
+            f"Got {rows!r}."
+        )
+    return rows.astype(np.int64, copy=False)
 
 
 def is_number(value: Any) -> bool:

@@ -9,8 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from sklearn_xc._input.arguments import check_numbers, refuse_disguised
-from sklearn_xc._input.containers import is_missing, to_array
+from sklearn_xc._input.arguments import check_numbers, is_missing, refuse_disguised, to_array
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets, as_csr_rows
 from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._labels.name_lists import refuse_written_lists

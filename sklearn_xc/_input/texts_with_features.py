@@ -5,8 +5,7 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import refuse_disguised
-from sklearn_xc._input.containers import as_sequence, frame_columns
+from sklearn_xc._input.arguments import as_sequence, frame_columns, refuse_disguised
 from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._state.schema import declares
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import refuse_disguised
-from sklearn_xc._input.containers import as_sequence, is_missing, to_array
+from sklearn_xc._input.arguments import as_sequence, is_missing, refuse_disguised, to_array
 from sklearn_xc._input.sparse import check_sparse, rows_are_canonical
 from sklearn_xc._labels.name_lists import is_list, warn_of_unknown
 from sklearn_xc._labels.names import column_names, of_kind

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import refuse_disguised
-from sklearn_xc._input.containers import as_sequence, frame_columns, is_missing
+from sklearn_xc._input.arguments import as_sequence, frame_columns, is_missing, refuse_disguised
 from sklearn_xc._labels.near_names import did_you_mean
 from sklearn_xc.exceptions import UnknownLabelWarning
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._input.arguments import refuse_disguised
-from sklearn_xc._input.containers import frame_columns
+from sklearn_xc._input.arguments import frame_columns, refuse_disguised
 from sklearn_xc._labels.near_names import did_you_mean
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_xc._input.arguments import draw_seed
 from sklearn_xc._input.blank_rows import LabelFrequencies
 from sklearn_xc._input.checks import (
     check_class_array,
@@ -17,7 +18,6 @@ from sklearn_xc._input.checks import (
 )
 from sklearn_xc._input.data import DENSE_SHARE
 from sklearn_xc._input.given_vectors import GivenVectors
-from sklearn_xc._input.seeds import draw_seed
 from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.threads import count_threads, one_blas_thread

@@ -17,12 +17,16 @@ from sklearn.model_selection import KFold
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._input.arguments import refuse_disguised
+from sklearn_xc._input.arguments import (
+    ListedFolds,
+    check_folds,
+    draw_seed,
+    is_list_of_folds,
+    refuse_disguised,
+)
 from sklearn_xc._input.checks import check_targets, check_weights, require_labels
 from sklearn_xc._input.data import Targets
-from sklearn_xc._input.folds import ListedFolds, check_folds, is_list_of_folds
 from sklearn_xc._input.made_features import MadeFeatures, made_features, made_from
-from sklearn_xc._input.seeds import draw_seed
 from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
 from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._labels.out_of_fold import (

@@ -7,9 +7,14 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.stats import binom, false_discovery_control
 
-from sklearn_xc._input.arguments import check_count, is_number, refuse_disguised
-from sklearn_xc._input.containers import as_sequence, frame_columns
-from sklearn_xc._input.seeds import draw_seed
+from sklearn_xc._input.arguments import (
+    as_sequence,
+    check_count,
+    draw_seed,
+    frame_columns,
+    is_number,
+    refuse_disguised,
+)
 from sklearn_xc._input.sklearn_private import num_samples
 from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._labels.name_lists import are_name_lists, read_name_lists

@@ -4,8 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_xc._input.arguments import check_count, is_number
-from sklearn_xc._input.seeds import draw_seed
+from sklearn_xc._input.arguments import check_count, draw_seed, is_number
 from sklearn_xc.metrics.by_name import METRICS, SUMS, WEIGHTED, parse_metric, row_sums
 from sklearn_xc.metrics.check import check_propensities, check_sample_weight, check_y_true
 from sklearn_xc.metrics.hits import hits_of

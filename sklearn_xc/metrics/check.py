@@ -6,8 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import as_native, check_count, check_numbers, refuse_disguised
-from sklearn_xc._input.containers import is_missing, to_array
+from sklearn_xc._input.arguments import (
+    as_native,
+    check_count,
+    check_numbers,
+    is_missing,
+    refuse_disguised,
+    to_array,
+)
 from sklearn_xc._input.sparse import check_sparse, rows_are_canonical
 from sklearn_xc._labels.names import positions_of
 

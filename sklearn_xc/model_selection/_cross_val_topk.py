@@ -9,10 +9,15 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_xc._input.arguments import check_count, refuse_disguised
+from sklearn_xc._input.arguments import (
+    ListedFolds,
+    check_count,
+    check_folds,
+    is_list_of_folds,
+    refuse_disguised,
+)
 from sklearn_xc._input.checks import check_targets
 from sklearn_xc._input.data import Targets
-from sklearn_xc._input.folds import ListedFolds, check_folds, is_list_of_folds
 from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
 from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._labels.out_of_fold import (

@@ -10,9 +10,8 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
 from sklearn_xc import LabelBinarizerXC
-from sklearn_xc._input.arguments import check_count
+from sklearn_xc._input.arguments import check_count, draw_seed
 from sklearn_xc._input.checks import check_targets
-from sklearn_xc._input.seeds import draw_seed
 from sklearn_xc._input.sklearn_private import num_samples
 from sklearn_xc._labels.name_lists import are_name_lists, check_separator
 from sklearn_xc.exceptions import UnseenLabelWarning

@@ -10,13 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._input.arguments import to_array
 from sklearn_xc._input.checks import (
     check_rows,
     check_targets,
     check_training_instances,
     check_weights,
 )
-from sklearn_xc._input.containers import to_array
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets
 from sklearn_xc._input.sklearn_private import Interval, Options, StrOptions, fit_context
 from sklearn_xc._labels.names import column_names

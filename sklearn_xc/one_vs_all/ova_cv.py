@@ -19,10 +19,15 @@ from sklearn.model_selection import (
     check_cv,
 )
 
-from sklearn_xc._input.arguments import check_count, check_numbers
+from sklearn_xc._input.arguments import (
+    ListedFolds,
+    check_count,
+    check_folds,
+    check_numbers,
+    is_list_of_folds,
+)
 from sklearn_xc._input.checks import check_targets, check_training_instances, check_weights
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets
-from sklearn_xc._input.folds import ListedFolds, check_folds, is_list_of_folds
 from sklearn_xc._input.sklearn_private import Interval, fit_context, safe_indexing
 from sklearn_xc._labels.out_of_fold import RoutesFit
 from sklearn_xc._parallel.memory import allocator, array_bytes

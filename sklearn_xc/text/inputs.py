@@ -5,7 +5,7 @@ from typing import Any
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils import get_tags
 
-from sklearn_xc._input.containers import as_sequence, is_missing
+from sklearn_xc._input.arguments import as_sequence, is_missing
 from sklearn_xc._input.made_features import fit_transform
 from sklearn_xc._input.texts_with_features import TextsWithFeatures, is_sequence, shown
 from sklearn_xc._topk import transformers_of

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import PredefinedSplit
 
 from sklearn_xc import OvALinearXC, OvALinearXCCV
-from sklearn_xc._input.folds import check_folds
+from sklearn_xc._input.arguments import check_folds
 from sklearn_xc.model_selection import cross_val_topk
 
 N = 30

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import check_count, refuse_disguised
-from sklearn_xc._input.containers import as_sequence
+from sklearn_xc._input.arguments import as_sequence, check_count, refuse_disguised
 from sklearn_xc._labels.hierarchy.answers import (
     consistent,
     deepest,

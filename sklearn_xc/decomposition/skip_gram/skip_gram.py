@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._input.arguments import draw_seed
 from sklearn_xc._input.parts import ParameterizedParts
-from sklearn_xc._input.seeds import draw_seed
 from sklearn_xc._input.sklearn_private import (
     CallbackSupportMixin,
     Interval,
