@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._input.arguments import check_count, refuse_disguised
+from sklearn_xc._input.data import check_sparse
 from sklearn_xc._input.sklearn_private import ConstantPredictor, num_samples, safe_indexing
-from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
 from sklearn_xc._parallel.memory import require_bytes
 

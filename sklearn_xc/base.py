@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.arguments import check_count
 from sklearn_xc._input.checks import check_classes, check_indicator, check_instances, check_weights
-from sklearn_xc._input.data import CsrRows, Targets
+from sklearn_xc._input.data import CsrRows, Targets, check_sparse
 from sklearn_xc._input.parts import ParameterizedParts
 from sklearn_xc._input.sklearn_private import CallbackSupportMixin, Options
-from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
 from sklearn_xc._labels.best_allowed import BestAllowed, Scorer
 from sklearn_xc._labels.changes import ChangeableLabels

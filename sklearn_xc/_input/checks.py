@@ -10,8 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from sklearn_xc._input.arguments import check_numbers, is_missing, refuse_disguised, to_array
-from sklearn_xc._input.data import CsrRows, DenseRows, Targets, as_csr_rows
-from sklearn_xc._input.sparse import check_sparse
+from sklearn_xc._input.data import CsrRows, DenseRows, Targets, as_csr_rows, check_sparse
 from sklearn_xc._labels.name_lists import refuse_written_lists
 from sklearn_xc._labels.names import column_names, names_of_columns, refuse_other_columns
 

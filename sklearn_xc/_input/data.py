@@ -5,15 +5,142 @@ float32 or float64 ``data``) or, in a fit, a dense array; targets are the positi
 binary problem. The caller's arrays are never changed: these are read-only.
 """
 
-from collections.abc import Callable
+import hashlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.sparse import rows_are_canonical
-from sklearn_xc._state.schema import Array, Shape, declares
+from sklearn_xc._input.kernels.row_hash import hash_rows
+from sklearn_xc._state.schema import Array, Holds, Number, Shape, declares
+
+#: Entries compared at a time, which bounds the memory of the comparison.
+_PIECE = 2**20
+
+
+def check_sparse(matrix: Any, name: str, who: str = "") -> None:
+    """Raise ValueError if `matrix` is sparse and malformed.
+
+    Parameters
+    ----------
+    matrix : object
+        Objects that are not sparse pass unchecked. Never changed.
+    name : str
+        The argument's name for the message.
+    who : str, default=""
+        The function or estimator, named first.
+
+    Raises
+    ------
+    ValueError
+        For a matrix that is not two-dimensional; for index arrays of the wrong type or length, that
+        decrease where they must not, or point outside the shape; and for arrays that are masked or
+        not in native byte order.
+
+    Notes
+    -----
+    Two passes over the index arrays; lists and dictionaries are converted to COO. Order and
+    repetitions within a row are no fault.
+    """
+    if not sp.issparse(matrix):
+        return
+    name = f"{who}: {name}" if who else name
+    if len(matrix.shape) != 2:
+        raise ValueError(
+            f"{name}: a sparse matrix of 2 dimensions was expected. Got shape "
+            f"{tuple(matrix.shape)}."
+        )
+    try:
+        fault = _fault(matrix)
+    except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
+        fault = str(error)
+    if fault:
+        raise ValueError(
+            f"{name}: this {type(matrix).__name__} of shape {tuple(matrix.shape)} is malformed: "
+            f"{fault}. Its arrays were changed by hand, or read with a shape that is too small."
+        )
+
+
+def _fault(matrix: Any) -> str:
+    """Describe what is wrong with a sparse matrix; empty if nothing is."""
+    if matrix.format in ("lil", "dok"):
+        if matrix.format == "lil" and [*map(len, matrix.rows)] != [*map(len, matrix.data)]:
+            return "a row has other numbers of columns and of values"
+        return _fault(matrix.tocoo())
+    if matrix.format == "coo":
+        rows, columns = matrix.coords
+        fault = _array_fault(matrix.data, 1, row=rows, col=columns)
+        if not fault and not len(rows) == len(columns) == len(matrix.data):
+            fault = "row, col and data differ in length"
+        fault = fault or _range_fault(rows, matrix.shape[0], "row")
+        return fault or _range_fault(columns, matrix.shape[1], "column")
+    if matrix.format == "dia":
+        fault = _array_fault(matrix.data, 2, offsets=matrix.offsets)
+        if not fault and not len(matrix.offsets) == len(matrix.data) == len(set(matrix.offsets)):
+            fault = "offsets must be different, one for each diagonal"
+        n, d = matrix.shape
+        return fault or _range_fault(matrix.offsets + max(n - 1, 0), max(n - 1, 0) + d, "diagonal")
+    data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
+    is_blocked = matrix.format == "bsr"
+    if fault := _array_fault(data, 3 if is_blocked else 1, indices=indices, indptr=indptr):
+        return fault
+    block = data.shape[1:] if is_blocked else (1, 1)
+    if 0 in block or matrix.shape[0] % block[0] or matrix.shape[1] % block[1]:
+        return f"blocks of shape {block} do not fill the shape"
+    (n_major, n_minor), minor = (
+        (n // size for n, size in zip(matrix.shape, block, strict=True)),
+        "column",
+    )
+    if matrix.format == "csc":
+        n_major, n_minor, minor = n_minor, n_major, "row"
+    if len(indptr) != n_major + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        return f"indptr must rise from 0 and have {n_major + 1} entries"
+    n = int(indptr[-1])
+    if n > min(len(indices), len(data)):
+        return f"indptr ends at {n}, indices or data hold fewer entries"
+    return _range_fault(indices[:n], n_minor, minor)
+
+
+def _array_fault(data: Any, n_dimensions: int, **arrays: Any) -> str:
+    for name, array in {"data": data, **arrays}.items():
+        if type(array) is not np.ndarray and not isinstance(array, np.memmap):
+            return f"{name} must be an array. Got {type(array).__name__}"
+        if array.ndim != (n_dimensions if name == "data" else 1):
+            return f"{name} has {array.ndim} dimensions"
+        if name != "data" and array.dtype.kind not in "iu":
+            return f"{name} must hold integers. Got {array.dtype}"
+        if not array.dtype.isnative:
+            return (
+                f"{name} must be in native byte order, the only one that scipy supports: convert "
+                "it before the matrix is made, array.astype(array.dtype.newbyteorder('='))"
+            )
+    return ""
+
+
+def _range_fault(indices: np.ndarray, limit: int, what: str) -> str:
+    if not len(indices) or (indices.min() >= 0 and indices.max() < limit):
+        return ""
+    at = int(((indices < 0) | (indices >= limit)).argmax())
+    return f"{what} index {indices[at]} is not in 0 to {limit - 1} (entry {at})"
+
+
+def rows_are_canonical(indptr: np.ndarray, indices: np.ndarray) -> bool:
+    """Return whether the indices of each row rise, without repetitions.
+
+    scipy remembers the answer in a flag that an edit of the arrays leaves unchanged.
+    """
+    for start in range(0, len(indices) - 1, _PIECE):
+        piece = indices[start : start + _PIECE + 1]
+        rises = piece[1:] > piece[:-1]
+        inner = slice(*np.searchsorted(indptr, (start + 1, start + len(piece))))
+        rises[indptr[inner] - (start + 1)] = True  # where a row begins
+        if not rises.all():
+            return False
+    return True
+
 
 #: A dense X with a smaller share of non-zeros is trained on as a sparse one: that is faster.
 DENSE_SHARE = 0.2
@@ -258,3 +385,260 @@ class Targets:
         kept = np.zeros(n, bool)
         kept[rows] = True
         return self.label_counts(kept)
+
+
+#: Number of entries in a range: 1 MiB of 8-byte numbers.
+ENTRIES = 2**17
+
+
+def row_pieces(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield ranges of CSR rows, ``(first, last)``, that hold about `ENTRIES` entries each.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64 of shape (n + 1,)
+        A row with more entries comes alone.
+    """
+    n = len(indptr) - 1
+    if indptr[-1] <= ENTRIES and n <= ENTRIES:
+        yield 0, n
+        return
+    # Ranges are also limited in rows, many of which may be empty.
+    steps = np.arange(ENTRIES, int(indptr[-1]), ENTRIES)
+    cuts = np.searchsorted(indptr, steps, side="left")
+    cuts = np.unique(np.concatenate(([0], cuts, np.arange(0, n, ENTRIES), [n])))
+    yield from itertools.pairwise(cuts.tolist())
+
+
+#: Number of instances that are added, and their share of all. Where features are indicators of
+#: which one level is left out, instances without features are common, and outweigh these.
+_ADDED, _ADDED_SHARE = 20.0, 0.02
+#: Tolerance for the rounding of sums of weights.
+_ROUNDED = 1.0 + 1e-6
+
+
+def is_blank(X: CsrRows | DenseRows) -> np.ndarray:
+    """Return which instances have no feature other than 0, bool of shape (n,)."""
+    if isinstance(X, DenseRows):
+        return np.asarray(~X.values.any(axis=1))
+    return ~_any_in_row(X, X.data != 0)
+
+
+def shares_any(X: CsrRows, features: np.ndarray) -> np.ndarray:
+    """Return which instances have one of some features, bool of shape (n,).
+
+    `features` is a bool array of shape (n_features,). Zeros that are stored count.
+    """
+    return _any_in_row(X, features[X.indices])
+
+
+def _any_in_row(X: CsrRows, chosen: np.ndarray) -> np.ndarray:
+    found = np.diff(X.indptr) > 0
+    if len(chosen):
+        found[found] = np.logical_or.reduceat(chosen, X.indptr[:-1][found])
+    return found
+
+
+def features_of(X: CsrRows | DenseRows, rows: np.ndarray | None = None) -> np.ndarray:
+    """Return which features any of some instances has, bool of shape (n_features,).
+
+    Weights of the other features are as random as they were initialised: an instance that has no
+    other features is one without.
+
+    Parameters
+    ----------
+    X : CsrRows or DenseRows of shape (n, n_features)
+        Instances.
+    rows : ndarray of int, default=None
+        Which; None for all.
+    """
+    named = slice(None) if rows is None else rows
+    if isinstance(X, DenseRows):
+        return np.asarray(X.values[named].any(axis=0))
+    is_named, found = np.zeros(X.shape[0], bool), np.zeros(X.shape[1], bool)
+    is_named[named] = True
+    for first, last in row_pieces(X.indptr):
+        entries = slice(X.indptr[first], X.indptr[last])
+        lengths = np.diff(X.indptr[first : last + 1])
+        chosen = (X.data[entries] != 0) & np.repeat(is_named[first:last], lengths)
+        found[X.indices[entries][chosen]] = True
+    return found
+
+
+@declares(
+    counts=Array("count", "labels", least=0),
+    total=Number(),
+    blank_counts=Array("count", "labels", least=0),
+    blank_total=Number(),
+    _counts_fit=Holds("no label on more instances than there are"),
+)
+@dataclass(frozen=True)
+class LabelFrequencies:
+    """Label frequencies in the training data.
+
+    Attributes
+    ----------
+    counts : ndarray of float64 of shape (n_labels,)
+        Sum of the weights of the instances of each label.
+    total : float
+        Sum of the weights of all instances.
+    blank_counts, blank_total : ndarray of float64 of shape (n_labels,), float
+        The same for the instances without features.
+    """
+
+    counts: np.ndarray
+    total: float
+    blank_counts: np.ndarray
+    blank_total: float
+
+    @property
+    def _counts_fit(self) -> bool:
+        some, blank = self.counts.max(initial=0), self.blank_counts.max(initial=0)
+        return bool(some <= self.total * _ROUNDED and blank <= self.blank_total * _ROUNDED)
+
+    @classmethod
+    def of(
+        cls,
+        rows: np.ndarray,
+        labels: np.ndarray,
+        weight: np.ndarray,
+        blank: np.ndarray,
+        n_labels: int,
+    ) -> "LabelFrequencies":
+        """Count the labels of some instances.
+
+        Parameters
+        ----------
+        rows, labels : ndarray of int of shape (n_pairs,)
+            Pairs of an instance and one of its labels.
+        weight : ndarray of float of shape (n,)
+            Of the instances.
+        blank : ndarray of bool of shape (n,)
+            Which of them have no features.
+        n_labels : int
+            Labels.
+        """
+        weight = weight.astype(np.float64)
+        of_pair, on_blank = weight[rows], blank[rows]
+        return cls(
+            np.bincount(labels, of_pair, minlength=n_labels),
+            float(weight.sum()),
+            np.bincount(labels[on_blank], of_pair[on_blank], minlength=n_labels),
+            float(weight[blank].sum()),
+        )
+
+    @classmethod
+    def none(cls, n_labels: int) -> "LabelFrequencies":
+        """Return the frequencies of no instances."""
+        return cls(np.zeros(n_labels), 0.0, np.zeros(n_labels), 0.0)
+
+    def with_labels(self, n_new: int, order: np.ndarray) -> "LabelFrequencies":
+        """Return the same with new labels after the old ones, all in a new order."""
+        new = np.zeros(n_new)
+        counts = np.concatenate([self.counts, new])[order]
+        blank_counts = np.concatenate([self.blank_counts, new])[order]
+        return LabelFrequencies(counts, self.total, blank_counts, self.blank_total)
+
+    def of_blank(self) -> np.ndarray:
+        """Return the expected count of each label if no instance had features.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n_labels,)
+            Between 0 and `total`; `counts` where no instance is without features.
+        """
+        if self.blank_total == 0:
+            return self.counts
+        added = _ADDED + _ADDED_SHARE * self.total
+        share = self.blank_total / (self.blank_total + added)
+        seen = self.blank_counts * (self.total / self.blank_total)
+        return np.minimum((1.0 - share) * self.counts + share * seen, self.total)
+
+
+#: Number of values of a dense X that are hashed at a time.
+_DENSE_VALUES = 2**22
+
+
+def distinct_instances(
+    X: CsrRows | DenseRows, indptr: np.ndarray, labels: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct instances with at least one label and a weight above 0.
+
+    Parameters
+    ----------
+    X : CsrRows or DenseRows of shape (n, d)
+        Checked instances.
+    indptr, labels : ndarray of int64 and int32
+        Their labels in CSR form, rising in each row.
+    weight : ndarray of float64 of shape (n,)
+        Not negative. Those of equal instances with equal label sets are summed.
+
+    Returns
+    -------
+    rows : ndarray of int64 of shape (m,)
+        One row of X for each, in an order determined by their content.
+    total : ndarray of float64 of shape (m,)
+        Their weights.
+    """
+    return distinct_by_hash(hash_instances(X), indptr, labels, weight)
+
+
+def distinct_by_hash(
+    hashes: np.ndarray, indptr: np.ndarray, labels: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct instances by their hashes, as ``distinct_instances`` does.
+
+    Parameters
+    ----------
+    hashes : ndarray of uint64 of shape (n, m)
+        Equal for equal instances. The last column is the first sort key.
+    indptr, labels, weight
+        As in ``distinct_instances``.
+    """
+    used = np.flatnonzero((np.diff(indptr) > 0) & (weight > 0))
+    hashes = np.column_stack([hashes, _hash_sets(indptr, labels)])[used]
+    order = np.lexsort((weight[used], *hashes.T))  # sums of weights round by their order
+    is_first = np.ones(len(used), bool)
+    is_first[1:] = (hashes[order][1:] != hashes[order][:-1]).any(axis=1)
+    total = np.bincount(np.cumsum(is_first) - 1, weights=weight[used][order])
+    return used[order][is_first], total
+
+
+def hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
+    """Return two hashes of each instance, equal for equal ones, uint64 of shape (n, 2)."""
+    n, d = X.shape
+    hashes = np.empty((n, 2), np.uint64)
+    if isinstance(X, CsrRows):
+        for first, last in row_pieces(X.indptr):
+            start, indptr = X.indptr[first], X.indptr[first : last + 1]
+            entries = slice(start, indptr[-1])
+            bits = _bits(X.data[entries])
+            hash_rows(indptr - start, X.indices[entries], bits, hashes[first:last])
+        return hashes
+    n_together = max(1, _DENSE_VALUES // d)
+    indices = np.tile(np.arange(d, dtype=np.int32), min(n, n_together))
+    for first in range(0, n, n_together):
+        values = X.values[first : first + n_together]
+        indptr = np.arange(len(values) + 1, dtype=np.int64) * d
+        hash_rows(indptr, indices, _bits(values.ravel()), hashes[first : first + n_together])
+    return hashes
+
+
+def hash_texts(texts: Iterable[str]) -> np.ndarray:
+    """Return a hash of each text, in two numbers: uint64 of shape (n, 2)."""
+    digests = [
+        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        for text in texts
+    ]
+    hashes: Any = np.frombuffer(b"".join(digests), "<u8").reshape(-1, 2)
+    return hashes.astype(np.uint64)
+
+
+def _hash_sets(indptr: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    hashes = np.empty((len(indptr) - 1, 2), np.uint64)
+    hash_rows(indptr, labels, np.ones(len(labels), np.uint64), hashes)
+    return hashes
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    return (values + 0).astype(np.float64).view(np.uint64)  # the sum makes -0.0 a 0.0

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._input.arguments import refuse_disguised
-from sklearn_xc._input.sparse import check_sparse
+from sklearn_xc._input.data import check_sparse
 from sklearn_xc._input.texts_with_features import TextsWithFeatures, is_sequence, shown
 from sklearn_xc._state.schema import declares
 

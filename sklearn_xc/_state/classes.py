@@ -42,7 +42,7 @@ _LISTED = {
     "OneVsAllPrimalPlusPlus Zero",
     "sklearn_xc.search": "ExactIndex FaissIndex ProductIndex SphericalIndex",
     # Records: parts of fitted estimators.
-    "sklearn_xc._input.blank_rows": "LabelFrequencies",
+    "sklearn_xc._input.data": "LabelFrequencies",
     "sklearn_xc._input.data": "CsrRows DenseRows",
     "sklearn_xc._labels.features": "LabelFeatures",
     "sklearn_xc._input.texts_with_features": "TextsWithFeatures",

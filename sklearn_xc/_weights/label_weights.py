@@ -7,8 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 
-from sklearn_xc._input.blank_rows import shares_any
-from sklearn_xc._input.data import CsrRows, read_only
+from sklearn_xc._input.data import CsrRows, read_only, shares_any
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc._state.schema import Array, Record, declares

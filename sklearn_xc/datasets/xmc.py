@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from sklearn_xc._input.sparse import check_sparse, rows_are_canonical
+from sklearn_xc._input.data import check_sparse, rows_are_canonical
 from sklearn_xc._parallel.threads import cut_rows
 from sklearn_xc._state.atomic_files import open_atomic
 from sklearn_xc.exceptions import DataFormatError, MemoryBudgetError

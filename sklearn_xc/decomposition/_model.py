@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._input.blank_rows import LabelFrequencies
 from sklearn_xc._input.checks import check_rows
-from sklearn_xc._input.data import CsrRows, DenseRows, read_only
+from sklearn_xc._input.data import CsrRows, DenseRows, LabelFrequencies, read_only
 from sklearn_xc._input.parts import same_part
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import Scorer, best_of_pairs, rows_of_like_size

@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sklearn_xc._input.data import CsrRows, DenseRows, Targets
-from sklearn_xc._input.equal_rows import distinct_instances
+from sklearn_xc._input.data import CsrRows, DenseRows, Targets, distinct_instances
 from sklearn_xc._input.given_vectors import GivenVectors
 from sklearn_xc._training.moving_rows import entry_places
 from sklearn_xc.decomposition.gradients.protocol import Batch, Gradient, SetLoss

@@ -26,8 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.blank_rows import LabelFrequencies, features_of, is_blank
-from sklearn_xc._input.data import DENSE_SHARE, DenseRows
+from sklearn_xc._input.data import DENSE_SHARE, DenseRows, LabelFrequencies, features_of, is_blank
 from sklearn_xc._labels.names import positions_of
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._training.moving_rows import MovingRows

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._input.arguments import draw_seed
-from sklearn_xc._input.blank_rows import LabelFrequencies
 from sklearn_xc._input.checks import (
     check_class_array,
     check_rows,
@@ -16,7 +15,7 @@ from sklearn_xc._input.checks import (
     check_weights,
     require_labels,
 )
-from sklearn_xc._input.data import DENSE_SHARE
+from sklearn_xc._input.data import DENSE_SHARE, LabelFrequencies
 from sklearn_xc._input.given_vectors import GivenVectors
 from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
 from sklearn_xc._parallel.progress import Fit

@@ -6,9 +6,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.arguments import check_count
-from sklearn_xc._input.blank_rows import features_of, shares_any
 from sklearn_xc._input.checks import check_instances
-from sklearn_xc._input.data import CsrRows
+from sklearn_xc._input.data import CsrRows, features_of, shares_any
 from sklearn_xc._input.texts_with_features import TextsWithFeatures
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import rows_of_like_size

@@ -10,9 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from sklearn_xc._input.blank_rows import LabelFrequencies, is_blank
-from sklearn_xc._input.data import CsrRows, as_csr_rows
-from sklearn_xc._input.equal_rows import distinct_by_hash, distinct_instances
+from sklearn_xc._input.data import (
+    CsrRows,
+    LabelFrequencies,
+    as_csr_rows,
+    distinct_by_hash,
+    distinct_instances,
+    is_blank,
+)
 from sklearn_xc._state.schema import Array, Number, Record, declares
 from sklearn_xc._training.moving_rows import entry_places
 from sklearn_xc.embedding._inputs import TextRows, as_matrix, features_beside

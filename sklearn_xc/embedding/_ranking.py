@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import normalize
 
-from sklearn_xc._input.blank_rows import shares_any
-from sklearn_xc._input.data import CsrRows, as_csr_rows, read_only
+from sklearn_xc._input.data import CsrRows, as_csr_rows, read_only, shares_any
 from sklearn_xc._parallel.threads import for_row_ranges
 from sklearn_xc._state.schema import Array, Record, declares
 from sklearn_xc._training.kernels.row_moves import squared_norms

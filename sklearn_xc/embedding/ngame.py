@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc._input.arguments import draw_seed
-from sklearn_xc._input.blank_rows import features_of
 from sklearn_xc._input.checks import check_targets, check_weights, require_labels
-from sklearn_xc._input.data import CsrRows
+from sklearn_xc._input.data import CsrRows, features_of
 from sklearn_xc._input.parts import new_part
 from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._labels.features import LabelFeatures

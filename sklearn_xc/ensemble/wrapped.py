@@ -8,10 +8,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.arguments import check_count
-from sklearn_xc._input.blank_rows import LabelFrequencies, features_of, is_blank, shares_any
 from sklearn_xc._input.checks import check_rows, check_targets
-from sklearn_xc._input.data import DenseRows, Targets
-from sklearn_xc._input.sparse import check_sparse
+from sklearn_xc._input.data import (
+    DenseRows,
+    LabelFrequencies,
+    Targets,
+    check_sparse,
+    features_of,
+    is_blank,
+    shares_any,
+)
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.explanation import Explanation
 from sklearn_xc._labels.out_of_fold import Answers, ask, classes_of, n_rows, tagger_in

@@ -15,8 +15,8 @@ from sklearn_xc._input.arguments import (
     is_number,
     refuse_disguised,
 )
+from sklearn_xc._input.data import check_sparse
 from sklearn_xc._input.sklearn_private import num_samples
-from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._labels.name_lists import are_name_lists, read_name_lists
 from sklearn_xc._labels.names import check_label_names, column_names
 from sklearn_xc._labels.out_of_fold import classes_of

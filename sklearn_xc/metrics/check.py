@@ -14,7 +14,7 @@ from sklearn_xc._input.arguments import (
     refuse_disguised,
     to_array,
 )
-from sklearn_xc._input.sparse import check_sparse, rows_are_canonical
+from sklearn_xc._input.data import check_sparse, rows_are_canonical
 from sklearn_xc._labels.names import positions_of
 
 #: What turns lists of names into what metrics take.

@@ -17,9 +17,8 @@ from sklearn_xc._input.arguments import (
     refuse_disguised,
 )
 from sklearn_xc._input.checks import check_targets
-from sklearn_xc._input.data import Targets
+from sklearn_xc._input.data import Targets, check_sparse
 from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
-from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._labels.out_of_fold import (
     Answers,
     as_rows,

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 import sklearn.model_selection
 
-from sklearn_xc._input.sparse import check_sparse
+from sklearn_xc._input.data import check_sparse
 from sklearn_xc.metrics import TopKScorer, get_scorer
 
 

@@ -18,11 +18,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._input.arguments import check_numbers, is_number
-from sklearn_xc._input.blank_rows import LabelFrequencies, is_blank
-from sklearn_xc._input.data import CsrRows, DenseRows, Targets, read_only
+from sklearn_xc._input.data import (
+    CsrRows,
+    DenseRows,
+    LabelFrequencies,
+    Targets,
+    is_blank,
+    read_only,
+    row_pieces,
+)
 from sklearn_xc._input.kernels import csr_rows
 from sklearn_xc._input.kernels.csr_order import arrange_rows, count_features, transpose_rows
-from sklearn_xc._input.row_pieces import row_pieces
 from sklearn_xc._parallel.memory import allocator
 from sklearn_xc.metrics import propensity
 from sklearn_xc.one_vs_all.kernels import dense_rows

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._input.blank_rows import LabelFrequencies
 from sklearn_xc._input.checks import check_instances
-from sklearn_xc._input.data import CsrRows
+from sklearn_xc._input.data import CsrRows, LabelFrequencies
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import Scorer, best_of_pairs
 from sklearn_xc._state.fitted import reads_one_state

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._input.arguments import draw_seed
-from sklearn_xc._input.blank_rows import LabelFrequencies
 from sklearn_xc._input.checks import check_instances, check_targets
-from sklearn_xc._input.data import CsrRows
+from sklearn_xc._input.data import CsrRows, LabelFrequencies
 from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit

@@ -4,9 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sklearn_xc._input.blank_rows import features_of
-from sklearn_xc._input.data import CsrRows, read_only
-from sklearn_xc._input.row_pieces import row_pieces
+from sklearn_xc._input.data import CsrRows, features_of, read_only, row_pieces
 
 
 @dataclass(frozen=True)

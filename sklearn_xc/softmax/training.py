@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc._input.blank_rows import is_blank
-from sklearn_xc._input.data import CsrRows
+from sklearn_xc._input.data import CsrRows, is_blank
 from sklearn_xc._training.rate_search import climb_rates
 from sklearn_xc._training.schedule import Schedule
 from sklearn_xc._weights.class_weights import ClassWeights

@@ -3,8 +3,14 @@
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.blank_rows import LabelFrequencies, features_of, is_blank, shares_any
-from sklearn_xc._input.data import CsrRows, DenseRows
+from sklearn_xc._input.data import (
+    CsrRows,
+    DenseRows,
+    LabelFrequencies,
+    features_of,
+    is_blank,
+    shares_any,
+)
 
 ROWS = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [2.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
 PAIRS = np.array([0, 0, 1, 2, 3, 3]), np.array([0, 1, 1, 0, 1, 2])

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_xc._input import row_pieces
+from sklearn_xc._input import data as row_pieces
 from sklearn_xc._input.data import CsrRows
 
 

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_xc._input import sparse
-from sklearn_xc._input.sparse import check_sparse, rows_are_canonical
+from sklearn_xc._input import data as sparse
+from sklearn_xc._input.data import check_sparse, rows_are_canonical
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "hostile"))
 from hostile_matrices import ARRAY_ODDITIES, FAULTS, ODDITIES, stored, well_formed

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._input.arguments import as_native, refuse_disguised
-from sklearn_xc._input.sparse import check_sparse
+from sklearn_xc._input.data import check_sparse
 from sklearn_xc.metrics.check import canonical_csr
 
 

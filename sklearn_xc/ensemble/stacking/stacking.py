@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.arguments import check_count, refuse_disguised
 from sklearn_xc._input.checks import check_training_instances
+from sklearn_xc._input.data import check_sparse
 from sklearn_xc._input.sklearn_private import (
     BaseComposition,
     HasMethods,
@@ -20,7 +21,6 @@ from sklearn_xc._input.sklearn_private import (
     fit_context,
     safe_indexing,
 )
-from sklearn_xc._input.sparse import check_sparse
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import rows_of_like_size
 from sklearn_xc._labels.out_of_fold import Answers, as_rows, ask, in_parts, n_rows, said_by
