@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.kernels.row_hash import hash_rows
+from sklearn_xc._input.kernels.csr_rows import hash_rows
 from sklearn_xc._state.schema import Array, Holds, Number, Shape, declares
 
 #: Entries compared at a time, which bounds the memory of the comparison.

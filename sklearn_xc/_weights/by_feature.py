@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc._input.kernels.csr_order import copy_rows, count_features, transpose_rows
+from sklearn_xc._input.kernels.csr_rows import copy_rows, count_features, transpose_rows
 from sklearn_xc._parallel.memory import allocator_like, is_in_file
 from sklearn_xc._state.schema import Array, Holds, Number, Shape, declares
 

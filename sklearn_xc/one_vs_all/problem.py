@@ -28,7 +28,7 @@ from sklearn_xc._input.data import (
     row_pieces,
 )
 from sklearn_xc._input.kernels import csr_rows
-from sklearn_xc._input.kernels.csr_order import arrange_rows, count_features, transpose_rows
+from sklearn_xc._input.kernels.csr_rows import arrange_rows, count_features, transpose_rows
 from sklearn_xc._parallel.memory import allocator
 from sklearn_xc.metrics import propensity
 from sklearn_xc.one_vs_all.kernels import dense_rows

@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from sklearn_xc._input.arguments import refuse_disguised
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets, check_sparse
-from sklearn_xc._input.kernels.csr_order import copy_rows
+from sklearn_xc._input.kernels.csr_rows import copy_rows
 from sklearn_xc._parallel.engines import Engine, Workers
 from sklearn_xc._parallel.memory import Spill, allocator, release, require_bytes
 from sklearn_xc._parallel.progress import Fit, Progress, StopFlag

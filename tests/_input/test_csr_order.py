@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_xc._input.data import CsrRows
-from sklearn_xc._input.kernels.csr_order import copy_rows, count_features, transpose_rows
+from sklearn_xc._input.kernels.csr_rows import copy_rows, count_features, transpose_rows
 from sklearn_xc.one_vs_all.problem import arranged
 
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc._input.kernels.row_hash import hash_rows
+from sklearn_xc._input.kernels.csr_rows import hash_rows
 
 
 def bits_of(data):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_xc._input.data import CsrRows, read_only
-from sklearn_xc._input.kernels.csr_order import (
+from sklearn_xc._input.kernels.csr_rows import (
     arrange_rows,
     copy_rows,
     count_features,

@@ -5,8 +5,150 @@
 
 import numpy as np
 
+from sklearn_xc._compile.arithmetic.sampling import mix
 from sklearn_xc._compile.emitters.int16_lanes import prefetch
-from sklearn_xc._compile.jit import inlined
+from sklearn_xc._compile.jit import inlined, kernel
+
+
+@kernel
+def arrange_rows(indptr, indices, data, order, number, out_indptr, out_indices, out_data):
+    """Write rows in another order, with renumbered features.
+
+    Parameters
+    ----------
+    indptr, indices, data : ndarray of int64, int32 and float
+        CSR rows.
+    order : ndarray of int64 of shape (n,)
+        Row of each place in the new order.
+    number : ndarray of int32 of shape (d,)
+        The new number of each feature.
+    out_indptr : ndarray of int64 of shape (n + 1,)
+        Row pointers of the new order.
+    out_indices, out_data : ndarray
+        Overwritten.
+    """
+    for r in range(order.shape[0]):
+        i = np.uint64(order[r])
+        start = np.uint64(indptr[i])
+        at = np.uint64(out_indptr[r])
+        for t in range(np.uint64(indptr[i + _ONE]) - start):
+            out_indices[at + t] = number[np.uint32(indices[start + t])]
+            out_data[at + t] = data[start + t]
+
+
+@kernel
+def transpose_rows(indptr, indices, data, places, out_rows, out_data):
+    """Write rows by feature: a CSC matrix, the rows of each feature rising.
+
+    Parameters
+    ----------
+    indptr, indices, data : ndarray of int64, int32 and float
+        CSR rows.
+    places : ndarray of int64 of shape (d,)
+        Where each feature's entries begin. Changed: where they end.
+    out_rows, out_data : ndarray of int32 and float
+        Overwritten.
+    """
+    for i in range(indptr.shape[0] - 1):
+        for t in range(indptr[i], indptr[i + 1]):
+            j = indices[t]
+            out_rows[places[j]] = i
+            out_data[places[j]] = data[t]
+            places[j] += 1
+
+
+@kernel
+def count_features(indices, counts):
+    """Add the entries of each feature to `counts`, int64 (d,)."""
+    for t in range(indices.shape[0]):
+        counts[indices[t]] += 1
+
+
+@kernel
+def copy_rows(indptr, indices, data, rows, places, out_indptr, out_indices, out_data):
+    """Copy row ``rows[k]`` to row ``places[k]`` of another CSR matrix, which has room for it."""
+    for k in range(rows.shape[0]):
+        start, stop = indptr[rows[k]], indptr[rows[k] + 1]
+        at = out_indptr[places[k]] - start
+        for t in range(np.uint64(start), np.uint64(stop)):
+            out_indices[at + t] = indices[t]
+            out_data[at + t] = data[t]
+
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_OTHER = np.uint64(0xD1B54A32D192ED03)
+
+
+@kernel
+def hash_rows(indptr, indices, bits, out):
+    """Write two hashes of 64 bits for each row, of its features that are not 0.
+
+    Parameters
+    ----------
+    indptr, indices : ndarray of int64 and int32
+        CSR rows.
+    bits : ndarray of uint64
+        The bits of each value; 0 for a zero of either sign.
+    out : ndarray of uint64 of shape (n, 2)
+        Overwritten.
+    """
+    for i in range(np.uint64(out.shape[0])):
+        first, second = np.uint64(0), np.uint64(0)
+        for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+            if bits[t] != 0:
+                key = (np.uint64(np.uint32(indices[t])) + _ONE) * _GOLDEN
+                one = mix(key ^ mix(bits[t]))
+                first += one
+                second += mix(one ^ _OTHER)
+        out[i, 0], out[i, 1] = first, second
+
+
+@inlined
+def is_positive(label, positives, first, last):
+    """Return whether a label is one of ``positives[first:last]``, which need not be sorted."""
+    found = False
+    for t in range(first, last):
+        found |= positives[t] == label
+    return found
+
+
+@inlined
+def hide_positives(scores, positives, first, last):
+    """Set the scores, (n_labels,), of ``positives[first:last]`` to -inf."""
+    for t in range(first, last):
+        scores[positives[t]] = -np.inf
+
+
+@kernel
+def drop_positives(candidates, rows, indptr, labels, out):
+    """Write the best candidates of some instances that are not their positives.
+
+    Parameters
+    ----------
+    candidates : ndarray of int32 of shape (m, n_candidates)
+        Best first, padded with -1.
+    rows : ndarray of int64 of shape (m,)
+        Instances.
+    indptr, labels : ndarray of int64 and int32
+        The positives of all instances, CSR; ascending in each row.
+    out : ndarray of int32 of shape (n, n_kept)
+        Its rows `rows` are overwritten; the rest of each is -1.
+    """
+    n_kept = out.shape[1]
+    for r in range(rows.shape[0]):
+        i, kept = rows[r], 0
+        own = labels[indptr[i] : indptr[i + 1]]
+        for c in range(candidates.shape[1]):
+            label = candidates[r, c]
+            if kept == n_kept:
+                break
+            at = np.searchsorted(own, label)
+            if label >= 0 and (at == own.shape[0] or own[at] != label):
+                out[i, kept] = label
+                kept += 1
+        for c in range(kept, n_kept):
+            out[i, c] = -1
+
 
 #: Number of rows to prefetch ahead, if rows are not read in order.
 ROWS_AHEAD = 8

@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_xc._compile.arithmetic.vectors import dot_of_rows, largest_entry
 from sklearn_xc._compile.jit import callable_in_kernels, inlined, kernel, scratch
-from sklearn_xc._input.kernels.positives import hide_positives, is_positive
+from sklearn_xc._input.kernels.csr_rows import hide_positives, is_positive
 
 #: Labels whose exact scores are computed at first; then a share more of them, and so on.
 _FIRST_LABELS = 32
