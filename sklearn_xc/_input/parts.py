@@ -1,10 +1,100 @@
 """Exchangeable parts of estimators: a name, or an object with parameters of its own."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+from sklearn_xc._input.sklearn_private import safe_indexing
+from sklearn_xc._labels.features import LabelFeatures
+from sklearn_xc._labels.out_of_fold import as_rows
+
+
+class MadeFeatures(NamedTuple):
+    """Features, their source, and the vectorizer.
+
+    Attributes
+    ----------
+    features : object of n rows
+    source : object of n rows
+        The input of the vectorizer, such as texts.
+    vectorizer : transformer
+        Cloned.
+    """
+
+    features: Any
+    source: Any
+    vectorizer: Any
+
+    def refitted(self, rows: np.ndarray) -> "Refitted | None":
+        """Return the vectorizer fitted to some rows; None if that fails, as without words."""
+        fitted, source = clone(self.vectorizer), safe_indexing(as_rows(self.source), rows)
+        try:
+            features = fit_transform(fitted, source)
+        except ValueError:
+            return None
+        return Refitted(MadeFeatures(features, source, self.vectorizer), fitted, self.source)
+
+
+class Refitted(NamedTuple):
+    """A vectorizer refitted to some rows, their features, and the source of all rows."""
+
+    made: MadeFeatures
+    vectorizer: Any
+    source: Any
+
+    def of(self, rows: np.ndarray) -> Any:
+        """Return the features of other rows."""
+        return self.vectorizer.transform(safe_indexing(as_rows(self.source), rows))
+
+
+def fit_transform(vectorizer: Any, source: Any) -> Any:
+    """Return ``fit_transform(source)``, which a frozen vectorizer lacks."""
+    if hasattr(vectorizer, "fit_transform"):
+        return vectorizer.fit_transform(source)
+    return vectorizer.fit(source, None).transform(source)
+
+
+_MADE: ContextVar[MadeFeatures | None] = ContextVar("made features", default=None)
+
+
+@contextmanager
+def made_from(made: MadeFeatures | None) -> Iterator[None]:
+    """Context in which fits to these features may refit the vectorizer."""
+    token = _MADE.set(made)
+    try:
+        yield
+    finally:
+        _MADE.reset(token)
+
+
+def made_features(X: Any) -> MadeFeatures | None:
+    """Return the record of X if ``made_from`` was called with these features."""
+    made = _MADE.get()
+    return made if made is not None and made.features is X else None
+
+
+def is_bound_to_columns(classifier: Any, features: Any) -> bool:
+    """Return whether a parameter has an entry per column, so that the vocabulary must be kept."""
+    n_columns = np.shape(features)[1] if len(np.shape(features)) == 2 else None
+    return any(
+        _is_of_columns(value, n_columns) for value in classifier.get_params(deep=True).values()
+    )
+
+
+def _is_of_columns(value: Any, n_columns: int | None) -> bool:
+    if isinstance(value, FrozenEstimator):
+        return True
+    if isinstance(value, LabelFeatures):
+        return hasattr(value.features, "shape")
+    if isinstance(value, tuple | list):
+        return any(_is_of_columns(one, n_columns) for one in value)
+    return n_columns in (getattr(value, "shape", None) or ())
+
 
 #: Methods that `sklearn.base.clone` needs.
 _PARAMETERS = ("get_params", "set_params")

@@ -26,7 +26,7 @@ from sklearn_xc._input.arguments import (
 )
 from sklearn_xc._input.checks import check_targets, check_weights, require_labels
 from sklearn_xc._input.data import Targets, check_sparse
-from sklearn_xc._input.made_features import MadeFeatures, made_features, made_from
+from sklearn_xc._input.parts import MadeFeatures, made_features, made_from
 from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
 from sklearn_xc._labels.out_of_fold import (
     Answers,

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_xc import LabelBinarizerXC
 from sklearn_xc._input.arguments import as_sequence
 from sklearn_xc._input.checks import check_class_array, check_targets
-from sklearn_xc._input.made_features import MadeFeatures, is_bound_to_columns, made_from
-from sklearn_xc._input.parts import ParameterizedParts
+from sklearn_xc._input.parts import MadeFeatures, ParameterizedParts, is_bound_to_columns, made_from
 from sklearn_xc._input.sklearn_private import (
     CallbackSupportMixin,
     HasMethods,
