@@ -23,8 +23,7 @@ from sklearn_xc._labels.names import place_of
 from sklearn_xc._labels.out_of_fold import in_parts, n_rows
 from sklearn_xc._parallel.memory import parse_bytes
 from sklearn_xc._parallel.threads import count_threads
-from sklearn_xc._state.fitted import reads_one_state, sharing
-from sklearn_xc._state.saved import SavedEstimator
+from sklearn_xc._state.fitted import SavedEstimator, reads_one_state, sharing
 from sklearn_xc._state.schema import Array, Choice, Number, Tested, declares
 from sklearn_xc._topk import check_topk_size, just_below
 from sklearn_xc.exceptions import UnseenLabelWarning

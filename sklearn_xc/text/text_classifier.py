@@ -32,8 +32,7 @@ from sklearn_xc._labels.names import as_name_array
 from sklearn_xc._labels.out_of_fold import RoutesFit
 from sklearn_xc._labels.some_labels import estimator_of_labels, estimator_with_classes
 from sklearn_xc._parallel.progress import Fit
-from sklearn_xc._state.fitted import built_apart, reads_one_state
-from sklearn_xc._state.saved import SavedEstimator
+from sklearn_xc._state.fitted import SavedEstimator, built_apart, reads_one_state
 from sklearn_xc._state.schema import Array, Estimator, Tested, declares
 from sklearn_xc._topk import topk_allowed, topk_chances, unwrap
 from sklearn_xc.ensemble.thresholds import ThresholdTuner

@@ -19,8 +19,7 @@ from sklearn_xc._input.sklearn_private import (
 from sklearn_xc._parallel.memory import parse_bytes, require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.threads import count_threads, one_blas_thread
-from sklearn_xc._state.fitted import built_apart
-from sklearn_xc._state.saved import SavedEstimator
+from sklearn_xc._state.fitted import SavedEstimator, built_apart
 from sklearn_xc._state.schema import Array, declares
 from sklearn_xc.decomposition.gradients import ExactGradient, MessagePassing, make_gradient
 from sklearn_xc.decomposition.gradients.protocol import Gradient, GradientTask
