@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.threads import Team
-from sklearn_xc._state.loops import restore
+from sklearn_xc._state.checkpoints import restore
 from sklearn_xc._state.schema import Array, Number, declares
 from sklearn_xc._training.kernels.adam import adam_rows, adam_step
 from sklearn_xc._training.kernels.row_moves import group_entries

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn_xc._input.data import CsrRows, read_only
 from sklearn_xc._parallel.progress import Progress
 from sklearn_xc._parallel.threads import Team
-from sklearn_xc._state.loops import Loop, restore
+from sklearn_xc._state.checkpoints import Loop, restore
 from sklearn_xc._training.adam import LazyAdam, kept_steps, resume_steps
 from sklearn_xc._training.moving_rows import Entries
 from sklearn_xc.embedding._examples import Examples, labels_of_rows

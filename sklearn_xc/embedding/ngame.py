@@ -15,9 +15,8 @@ from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, 
 from sklearn_xc._labels.features import LabelFeatures
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.threads import count_threads, one_blas_thread
-from sklearn_xc._state.checkpoints import data_of
+from sklearn_xc._state.checkpoints import Loop, data_of, kept_loops
 from sklearn_xc._state.fitted import built_apart
-from sklearn_xc._state.loops import Loop, kept_loops
 from sklearn_xc.base import threshold_for
 from sklearn_xc.embedding._answers import EmbeddingAnswers
 from sklearn_xc.embedding._examples import (

@@ -10,10 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc import NGAMEEmbeddingXC, OvALinearXC
-from sklearn_xc._state import loops
-from sklearn_xc._state.checkpoints import Checkpoints
+from sklearn_xc._state import checkpoints as loops
+from sklearn_xc._state.checkpoints import Checkpoints, Loop, restore
 from sklearn_xc._state.files import read_arrays
-from sklearn_xc._state.loops import Loop, restore
 from sklearn_xc.exceptions import SavedModelError
 
 ARRAYS = {

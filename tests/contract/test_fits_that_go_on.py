@@ -14,7 +14,7 @@ from fitted import assert_same_answers, assert_same_model
 from registry import ENTRIES, VARIANTS, having, of_variant
 from small_data import awkward
 
-from sklearn_xc._state import loops
+from sklearn_xc._state import checkpoints as loops
 from sklearn_xc._state.checkpoints import Checkpoints
 from sklearn_xc.datasets import make_xc_classification
 

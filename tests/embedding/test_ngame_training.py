@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_xc._parallel.threads import Team
-from sklearn_xc._state.loops import Loop
+from sklearn_xc._state.checkpoints import Loop
 from sklearn_xc.embedding import _training
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._training import ClassifierModule, Pool, SiameseTraining

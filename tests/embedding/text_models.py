@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC
-from sklearn_xc._state.loops import restore
+from sklearn_xc._state.checkpoints import restore
 from sklearn_xc.embedding.samplers import NgameSampler
 
 NAMES = ["apple", "pear", "plum", "car", "train", "ship", "cat", "dog"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._state.loops import restore
+from sklearn_xc._state.checkpoints import restore
 from sklearn_xc._state.schema import Choice, Number, Record, Tested, declares
 from sklearn_xc._weights.tensors import Tensors
 from sklearn_xc.embedding.encoders.transformer.libraries import library, torch
