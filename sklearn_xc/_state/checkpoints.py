@@ -19,8 +19,7 @@ import numpy as np
 
 from sklearn_xc._compile.cache import processor
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets
-from sklearn_xc._state.atomic_files import open_atomic
-from sklearn_xc._state.files import open_regular, read_arrays, versions, write_arrays
+from sklearn_xc._state.files import open_atomic, open_regular, read_arrays, versions, write_arrays
 from sklearn_xc.exceptions import SavedModelError
 
 _FIT, _PART = "fit.json", ".safetensors"

@@ -6,14 +6,19 @@ a single step; then the older arrays are removed. Whatever ends the process, the
 model before or the one after.
 """
 
+import bz2
 import errno
+import gzip
 import hashlib
 import json
+import lzma
 import os
 import re
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from platform import python_version
@@ -24,10 +29,49 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 import sklearn_xc
-from sklearn_xc._state.atomic_files import open_atomic
 from sklearn_xc._state.schema import check_attributes
 from sklearn_xc._state.values import DTYPES, Reader, Writer
 from sklearn_xc.exceptions import SavedModelError
+
+#: Streams that compress, by suffix; equal content gives equal bytes.
+_COMPRESSED: dict[str, Any] = {
+    ".gz": lambda raw: gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0),
+    ".xz": partial(lzma.LZMAFile, mode="wb"),
+    ".bz2": partial(bz2.BZ2File, mode="wb"),
+}
+
+
+@contextmanager
+def open_atomic(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """Open a file for writing that appears under its name only when it is complete.
+
+    The bytes go to a hidden file in the same folder, which takes the place of `path` at the end and
+    keeps its mode. After an error the older file is as it was and nothing else is left; a killed
+    process leaves the hidden file. A pipe or a device is written to directly. A name that ends in
+    ``.gz``, ``.xz`` or ``.bz2`` compresses.
+    """
+    target = Path(os.path.realpath(os.fsdecode(path)))
+    if target.is_dir() or not target.parent.is_dir():
+        number = errno.EISDIR if target.is_dir() else errno.ENOENT
+        raise OSError(number, os.strerror(number), os.fspath(path))
+    compressed = _COMPRESSED.get(target.suffix, nullcontext)
+    if target.exists() and not target.is_file():  # a pipe or a device
+        with open(target, "wb") as raw, compressed(raw) as stream:
+            yield stream
+        return
+    scratch = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(scratch, "xb") as raw:
+            with compressed(raw) as stream:
+                yield stream
+            raw.flush()
+            if target.exists():
+                os.fchmod(raw.fileno(), stat.S_IMODE(target.stat().st_mode))
+            os.fsync(raw.fileno())
+        os.replace(scratch, target)
+    finally:
+        scratch.unlink(missing_ok=True)
+
 
 FORMAT = 1
 META = "meta.json"

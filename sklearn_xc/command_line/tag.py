@@ -52,7 +52,7 @@ def run(options: Any) -> None:
 @contextmanager
 def _open_output(path: str) -> Iterator[Any]:
     """Open standard output for "-", or a file that appears when it is complete."""
-    from sklearn_xc._state.atomic_files import open_atomic
+    from sklearn_xc._state.files import open_atomic
 
     if path == "-":
         yield sys.stdout.buffer

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, issparse
 
 from sklearn_xc._input.data import check_sparse, rows_are_canonical
 from sklearn_xc._parallel.threads import cut_rows
-from sklearn_xc._state.atomic_files import open_atomic
+from sklearn_xc._state.files import open_atomic
 from sklearn_xc.exceptions import DataFormatError, MemoryBudgetError
 from sklearn_xc.metrics.check import as_array, canonical_csr
 

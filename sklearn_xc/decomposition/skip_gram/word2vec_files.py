@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._parallel.memory import require_bytes
-from sklearn_xc._state.atomic_files import open_atomic
+from sklearn_xc._state.files import open_atomic
 from sklearn_xc.decomposition.skip_gram.queries import as_distinct_words, as_vectors
 from sklearn_xc.exceptions import DataFormatError
 
