@@ -18,8 +18,7 @@ import scipy.sparse as sp
 from sklearn_xc._input.arguments import as_sequence, is_missing, refuse_disguised, to_array
 from sklearn_xc._input.data import check_sparse, rows_are_canonical
 from sklearn_xc._labels.name_lists import is_list, warn_of_unknown
-from sklearn_xc._labels.names import column_names, of_kind
-from sklearn_xc._labels.near_names import did_you_mean
+from sklearn_xc._labels.names import column_names, did_you_mean, of_kind
 
 #: Names that a message lists at most.
 _LISTED = 5

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._input.arguments import as_sequence, frame_columns, is_missing, refuse_disguised
-from sklearn_xc._labels.near_names import did_you_mean
+from sklearn_xc._labels.names import did_you_mean
 from sklearn_xc.exceptions import UnknownLabelWarning
 
 #: Likely separators, which names rarely contain.

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from sklearn_xc._labels.near_names import did_you_mean
+from sklearn_xc._labels.names import did_you_mean
 from sklearn_xc.command_line.tables import CommandError
 
 #: Name on the command line: what it is for.

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sklearn_xc._labels.name_lists import names_in, refuse_written_lists
-from sklearn_xc._labels.near_names import did_you_mean
+from sklearn_xc._labels.names import did_you_mean
 
 _FORMATS = {
     **dict.fromkeys((".csv", ".txt"), "csv"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_xc._labels.near_names import did_you_mean
+from sklearn_xc._labels.names import did_you_mean
 
 WORDS = st.text("abcd ", min_size=1, max_size=12).map(str.strip).filter(bool)
 

@@ -26,8 +26,7 @@ from sklearn_xc._labels.hierarchy.graph import (
     parents_of,
 )
 from sklearn_xc._labels.name_lists import are_name_lists, check_separator, read_name_lists
-from sklearn_xc._labels.names import check_label_names
-from sklearn_xc._labels.near_names import did_you_mean
+from sklearn_xc._labels.names import check_label_names, did_you_mean
 
 
 class LabelHierarchy:

@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.arguments import check_count, refuse_disguised
-from sklearn_xc._labels.near_names import did_you_mean
+from sklearn_xc._labels.names import did_you_mean
 from sklearn_xc.search import ExactIndex
 
 #: Unknown words that a message names.

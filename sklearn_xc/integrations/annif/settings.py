@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sklearn_xc._labels.near_names import did_you_mean
+from sklearn_xc._labels.names import did_you_mean
 
 #: Name of the backend in a project: ``backend=sklearn_xc``.
 BACKEND = "sklearn_xc"

@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import sklearn_xc
-from sklearn_xc._labels.near_names import did_you_mean
+from sklearn_xc._labels.names import did_you_mean
 from sklearn_xc._topk import topk
 from sklearn_xc.integrations.annif.settings import Settings, SettingsError
 

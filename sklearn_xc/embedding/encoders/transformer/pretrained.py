@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._labels.near_names import did_you_mean
+from sklearn_xc._labels.names import did_you_mean
 from sklearn_xc.embedding.encoders.transformer.libraries import library, quiet, torch
 from sklearn_xc.embedding.encoders.transformer.network import POOLER, POOLINGS, Network
 
