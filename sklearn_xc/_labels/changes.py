@@ -1,5 +1,7 @@
 """Labels of a fitted model that are dropped or renamed."""
 
+import copy
+import dataclasses
 from collections.abc import Mapping
 from numbers import Number
 from typing import Any
@@ -9,9 +11,201 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.arguments import refuse_disguised
 from sklearn_xc._input.checks import distinct_classes
+from sklearn_xc._input.data import CsrRows
 from sklearn_xc._labels.names import check_label_names, place_of
-from sklearn_xc._labels.some_labels import attributes_of_labels
-from sklearn_xc._state.fitted import built_apart
+from sklearn_xc._state.fitted import built_apart, sharing
+from sklearn_xc._state.schema import SHARED_LENGTHS, Array, Estimator, Record, declarations
+
+
+def attributes_of_labels(
+    owner: Any, positions: np.ndarray, n_labels: int, called: str = "labels"
+) -> dict[str, Any]:
+    """Return the attributes of a model, or of a record in it, that change with its labels.
+
+    Parameters
+    ----------
+    owner : object
+        An instance of a class with a schema.
+    positions : ndarray of int64
+        The labels to keep.
+    n_labels : int
+        Current number of labels.
+    called : str, default="labels"
+        Name of the number of labels in the schema of `owner`.
+    """
+    found = {}
+    for name, declared in declarations(type(owner)).items():
+        value = getattr(owner, name, None)
+        if value is None:
+            continue
+        if isinstance(declared, Array) and declared.below == called:
+            found[name] = _renumbered(value, positions, n_labels)
+        elif isinstance(declared, Array) and called in declared.shape:
+            for axis in (i for i, length in enumerate(declared.shape) if length == called):
+                value = np.ascontiguousarray(np.take(value, positions, axis))
+            found[name] = value
+        elif isinstance(declared, Record):
+            for theirs, ours in (dict.fromkeys(SHARED_LENGTHS) | declared.names).items():
+                if (theirs if ours is None else ours) == called:
+                    found[name] = _object_of_labels(value, positions, n_labels, theirs)
+        elif isinstance(declared, Estimator) and declared.names.get("labels") == called:
+            found[name] = estimator_of_labels(value, positions)
+    return found
+
+
+def estimator_of_labels(estimator: Any, positions: np.ndarray) -> Any:
+    """Return a fitted classifier, or a Pipeline that ends in one, with some of its labels.
+
+    Raises
+    ------
+    TypeError
+        For an estimator of another package.
+    """
+    return _changed(estimator, "_take_labels", positions)
+
+
+def estimator_with_classes(estimator: Any, classes: np.ndarray) -> Any:
+    """Return a fitted classifier, or a Pipeline that ends in one, with other names of labels."""
+    return _changed(estimator, "_name_labels", classes)
+
+
+def apart(estimator: Any) -> Any:
+    """Return an estimator, or Pipeline, over the same arrays, which later changes do not affect.
+
+    An estimator of another package is returned itself.
+    """
+    if hasattr(estimator, "_name_labels"):
+        return sharing(estimator, dict(vars(estimator)))
+    if hasattr(estimator, "steps"):
+        other = copy.copy(estimator)
+        other.steps = [(name, apart(step)) for name, step in estimator.steps]
+        return other
+    return estimator
+
+
+def _changed(estimator: Any, method: str, argument: np.ndarray) -> Any:
+    if hasattr(estimator, method):
+        changed = sharing(estimator, dict(vars(estimator)))
+        getattr(changed, method)(argument)
+        return changed
+    if hasattr(estimator, "steps"):
+        name, last = estimator.steps[-1]
+        changed = copy.copy(estimator)
+        changed.steps = [*estimator.steps[:-1], (name, _changed(last, method, argument))]
+        return changed
+    raise TypeError(
+        f"labels cannot be changed of {type(estimator).__name__}: only of classifiers of "
+        "sklearn_xc, and of Pipelines that end in one."
+    )
+
+
+def _object_of_labels(value: Any, positions: np.ndarray, n_labels: int, called: str) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(_object_of_labels(one, positions, n_labels, called) for one in value)
+    if hasattr(value, "of_labels"):
+        return value.of_labels(positions, n_labels)
+    if isinstance(value, CsrRows):
+        return value.take(positions)
+    found = attributes_of_labels(value, positions, n_labels, called)
+    if not found:
+        return value
+    if hasattr(value, "_replace"):
+        return value._replace(**found)
+    if dataclasses.is_dataclass(value):
+        return dataclasses.replace(value, **found)  # type: ignore[type-var]
+    changed = copy.copy(value)
+    vars(changed).update(found)
+    return changed
+
+
+def _renumbered(labels: np.ndarray, positions: np.ndarray, n_labels: int) -> np.ndarray:
+    """Return the new numbers of labels, rising, without those that were dropped."""
+    number = np.full(n_labels, -1)
+    number[positions] = np.arange(len(positions))
+    found = number[labels]
+    return np.sort(found[found >= 0]).astype(labels.dtype)
+
+
+def with_new_classes(name: str, known: np.ndarray, classes: Any, n_new: int) -> np.ndarray:
+    """Return the classes of a 1-D fit, and new ones after them.
+
+    Parameters
+    ----------
+    name : str
+        The estimator's, for messages.
+    known : ndarray of shape (n_known,)
+    classes : array-like of shape (n_new,)
+        As given.
+    n_new : int
+
+    Raises
+    ------
+    ValueError
+        For another number of classes, classes that are known already, come twice, or are of another
+        kind than those known.
+    """
+    if classes is None:
+        raise ValueError(f"{name}: classes must name the {n_new} new labels. Got None.")
+    n_distinct, new = len(distinct_classes(classes, name)), np.asarray(classes)
+    if len(new) != n_new:
+        raise ValueError(
+            f"{name}: classes must name the {n_new} new labels, one each. Got {len(new)}."
+        )
+    both = _joined(known, new)
+    if both is None:
+        raise ValueError(
+            f"{name}: classes must be of the kind of those known, {known.dtype}. Got {new.dtype}."
+        )
+    if n_distinct < n_new or len(np.unique(both)) < len(both):
+        raise ValueError(
+            f"{name}: classes must be new and distinct. Got one that is known already, or one "
+            "twice."
+        )
+    return both
+
+
+def are_names(classes: np.ndarray) -> bool:
+    """Return whether the columns of an indicator have names, or numbers of their own."""
+    return not np.array_equal(classes, np.arange(len(classes)))
+
+
+def with_new_names(name: str, known: np.ndarray, classes: Any, n_new: int) -> np.ndarray:
+    """Return the names of an indicator's columns, and those of new columns after them.
+
+    Parameters
+    ----------
+    name, known, classes, n_new
+        As of ``with_new_classes``.
+
+    Raises
+    ------
+    ValueError
+        For another number of names, names that are known already, and names where columns have
+        none.
+    """
+    if are_names(known):
+        if classes is None:
+            raise ValueError(f"{name}: classes must name the {n_new} new labels. Got None.")
+        new = check_label_names(classes, n_new, f"{name}: classes")
+        return check_label_names([*known, *new], None, f"{name}: classes")
+    if classes is not None:
+        raise ValueError(
+            f"{name}: classes must be None after an indicator y, whose new columns follow from "
+            f"{len(known)} on. Got {type(classes).__name__}."
+        )
+    return np.arange(len(known) + n_new)
+
+
+def _joined(known: np.ndarray, new: np.ndarray) -> np.ndarray | None:
+    """Return known classes and new ones in one array, or None if they are not of one kind."""
+    both = [*known.tolist(), *new.tolist()]
+    if len({isinstance(one, str) for one in both}) > 1:
+        return None
+    try:
+        joined = np.array(both, None if known.dtype.kind in "US" else known.dtype)
+    except (TypeError, ValueError):
+        return None
+    return joined if joined.tolist() == both else None
 
 
 class ChangeableLabels:

@@ -11,7 +11,7 @@ from sklearn_xc._input.data import CsrRows, features_of, shares_any
 from sklearn_xc._input.texts_with_features import TextsWithFeatures
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import rows_of_like_size
-from sklearn_xc._labels.new_classes import are_names, with_new_classes, with_new_names
+from sklearn_xc._labels.changes import are_names, with_new_classes, with_new_names
 from sklearn_xc._parallel.threads import count_threads, one_blas_thread
 from sklearn_xc._state.fitted import built_apart, reads_one_state
 from sklearn_xc._state.schema import Array, Number, Record, Tested, declares

@@ -28,6 +28,7 @@ from sklearn_xc._input.checks import check_targets, check_weights, require_label
 from sklearn_xc._input.data import Targets, check_sparse
 from sklearn_xc._input.parts import MadeFeatures, made_features, made_from
 from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
+from sklearn_xc._labels.changes import apart
 from sklearn_xc._labels.out_of_fold import (
     Answers,
     RoutesFit,
@@ -39,7 +40,6 @@ from sklearn_xc._labels.out_of_fold import (
     said_by,
     unknown_to,
 )
-from sklearn_xc._labels.some_labels import apart
 from sklearn_xc._parallel.engines import active_engine
 from sklearn_xc._parallel.progress import Fit, Progress, Task
 from sklearn_xc._parallel.threads import count_threads

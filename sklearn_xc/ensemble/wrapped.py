@@ -19,9 +19,9 @@ from sklearn_xc._input.data import (
     shares_any,
 )
 from sklearn_xc._labels.allowed import AllowedLabels
+from sklearn_xc._labels.changes import estimator_with_classes
 from sklearn_xc._labels.explanation import Explanation
 from sklearn_xc._labels.out_of_fold import Answers, ask, classes_of, n_rows, tagger_in
-from sklearn_xc._labels.some_labels import estimator_with_classes
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import reads_one_state

@@ -19,8 +19,8 @@ from sklearn_xc._input.checks import (
 )
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets
 from sklearn_xc._input.sklearn_private import Interval, Options, StrOptions, fit_context
+from sklearn_xc._labels.changes import are_names, with_new_names
 from sklearn_xc._labels.names import column_names
-from sklearn_xc._labels.new_classes import are_names, with_new_names
 from sklearn_xc._parallel.engines import Engine, active_engine
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import built_apart

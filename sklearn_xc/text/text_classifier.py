@@ -25,12 +25,11 @@ from sklearn_xc._input.sklearn_private import (
 )
 from sklearn_xc._input.texts_with_features import TextsWithFeatures, as_texts, is_sequence
 from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
-from sklearn_xc._labels.changes import ChangeableLabels
+from sklearn_xc._labels.changes import ChangeableLabels, estimator_of_labels, estimator_with_classes
 from sklearn_xc._labels.features import LabelFeatures
 from sklearn_xc._labels.name_lists import are_name_lists, warn_of_missing, warn_of_separator
 from sklearn_xc._labels.names import as_name_array
 from sklearn_xc._labels.out_of_fold import RoutesFit
-from sklearn_xc._labels.some_labels import estimator_of_labels, estimator_with_classes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import SavedEstimator, built_apart, reads_one_state
 from sklearn_xc._state.schema import Array, Estimator, Tested, declares

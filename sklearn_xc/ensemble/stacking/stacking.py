@@ -23,8 +23,8 @@ from sklearn_xc._input.sklearn_private import (
 )
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import rows_of_like_size
+from sklearn_xc._labels.changes import estimator_of_labels, estimator_with_classes
 from sklearn_xc._labels.out_of_fold import Answers, as_rows, ask, in_parts, n_rows, said_by
-from sklearn_xc._labels.some_labels import estimator_of_labels, estimator_with_classes
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.threads import count_threads, openmp_threads
