@@ -44,7 +44,7 @@ from sklearn_xc.ensemble.stacking.pairs import (
     gather,
 )
 from sklearn_xc.ensemble.wrapped import AnswersBlankRows, reads_features
-from sklearn_xc.metrics.objective import OBJECTIVES, gains_of, propensities_of
+from sklearn_xc.metrics.propensity_scored import OBJECTIVES, gains_of, propensities_of
 
 #: Members are queried for this multiple of `n_candidates`, to score the candidates of others.
 _DEPTH = 2.5
