@@ -17,7 +17,7 @@ from sklearn_xc._parallel.threads import for_row_ranges
 from sklearn_xc._state.fitted import reads_one_state
 from sklearn_xc._state.schema import Array, Choice, Number, Record, declares
 from sklearn_xc._topk import check_topk_size
-from sklearn_xc._training.moving_rows import MovingRows, with_intercepts
+from sklearn_xc._training.adam import MovingRows, with_intercepts
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.decomposition._weights import log_odds_of_blank
 from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer

@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets, distinct_instances
 from sklearn_xc._input.given_vectors import GivenVectors
-from sklearn_xc._training.moving_rows import entry_places
+from sklearn_xc._training.adam import entry_places
 from sklearn_xc.decomposition.gradients.protocol import Batch, Gradient, SetLoss
 from sklearn_xc.search import MipsIndex
 

@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from sklearn_xc._input.data import DENSE_SHARE, DenseRows, LabelFrequencies, features_of, is_blank
 from sklearn_xc._labels.names import positions_of
 from sklearn_xc._parallel.memory import require_bytes
-from sklearn_xc._training.moving_rows import MovingRows
+from sklearn_xc._training.adam import MovingRows
 from sklearn_xc.decomposition._training_set import TrainingConfig, TrainingSet
 from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
 from sklearn_xc.decomposition.losses import LabelSetLoss

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_xc._input.data import CsrRows, DenseRows, read_only
+from sklearn_xc._training.adam import Entries, MovingRows, entry_places
 from sklearn_xc._training.kernels.row_moves import squared_norms
-from sklearn_xc._training.moving_rows import Entries, MovingRows, entry_places
 
 
 class EmbeddedRows(NamedTuple):

@@ -8,8 +8,8 @@ import numpy as np
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.threads import Team
+from sklearn_xc._training.adam import MovingProxies, MovingRows, with_intercepts
 from sklearn_xc._training.kernels.row_moves import blend
-from sklearn_xc._training.moving_rows import MovingProxies, MovingRows, with_intercepts
 from sklearn_xc.decomposition._training_set import TrainingConfig, TrainingSet
 from sklearn_xc.decomposition._weights import Weights, intercept_rate
 from sklearn_xc.decomposition.batch_sgd import Step, take_steps

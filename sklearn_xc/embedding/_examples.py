@@ -19,7 +19,7 @@ from sklearn_xc._input.data import (
     is_blank,
 )
 from sklearn_xc._state.schema import Array, Number, Record, declares
-from sklearn_xc._training.moving_rows import entry_places
+from sklearn_xc._training.adam import entry_places
 from sklearn_xc.embedding._inputs import TextRows, as_matrix, features_beside
 from sklearn_xc.embedding.samplers.protocol import Positives
 

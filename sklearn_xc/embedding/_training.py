@@ -17,8 +17,7 @@ from sklearn_xc._input.data import CsrRows, read_only
 from sklearn_xc._parallel.progress import Progress
 from sklearn_xc._parallel.threads import Team
 from sklearn_xc._state.checkpoints import Loop, restore
-from sklearn_xc._training.adam import LazyAdam, kept_steps, resume_steps
-from sklearn_xc._training.moving_rows import Entries
+from sklearn_xc._training.adam import Entries, LazyAdam, kept_steps, resume_steps
 from sklearn_xc.embedding._examples import Examples, labels_of_rows
 from sklearn_xc.embedding._inputs import checked, encoded, encoder_input, joined_input
 from sklearn_xc.embedding.encoders.protocol import Encoder

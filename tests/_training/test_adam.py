@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_xc._parallel.threads import Team
-from sklearn_xc._training.adam import Adam, LazyAdam
-from sklearn_xc._training.moving_rows import Entries
+from sklearn_xc._training.adam import Adam, Entries, LazyAdam
 
 K, DIM = 13, 6
 DTYPES = pytest.mark.parametrize(("dtype", "tol"), [(np.float32, 2e-5), (np.float64, 1e-12)])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc._training.moving_rows import Entries, MovingProxies
+from sklearn_xc._training.adam import Entries, MovingProxies
 
 K, DIM, N = 7, 4, 5
 

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from sklearn_xc._input.data import CsrRows, DenseRows
 from sklearn_xc._parallel.threads import Team
-from sklearn_xc._training.moving_rows import Entries, MovingRows
+from sklearn_xc._training.adam import Entries, MovingRows
 from sklearn_xc.decomposition._training_set import LabelSets
 from sklearn_xc.decomposition.batch_sgd import take_steps
 from sklearn_xc.decomposition.gradients.protocol import SetLoss

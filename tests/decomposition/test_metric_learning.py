@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 from sklearn_xc import DecompMIPSClassifier
 from sklearn_xc._input.data import CsrRows, DenseRows
 from sklearn_xc._parallel.threads import Team
-from sklearn_xc._training.moving_rows import MovingProxies, MovingRows
+from sklearn_xc._training.adam import MovingProxies, MovingRows
 from sklearn_xc.decomposition._training_set import LabelSets
 from sklearn_xc.decomposition.batch_sgd import take_steps
 from sklearn_xc.decomposition.gradients.protocol import SetLoss

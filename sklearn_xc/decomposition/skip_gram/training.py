@@ -28,8 +28,8 @@ import numpy as np
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.threads import Team
+from sklearn_xc._training.adam import with_intercepts
 from sklearn_xc._training.kernels.row_moves import add_rows
-from sklearn_xc._training.moving_rows import with_intercepts
 from sklearn_xc.decomposition.gradients import ExactGradient, SampledGradient
 from sklearn_xc.decomposition.gradients.protocol import (
     Gradient,

@@ -10,9 +10,8 @@ from sklearn_xc._input.data import read_only
 from sklearn_xc._input.given_vectors import GivenVectors
 from sklearn_xc._parallel.threads import Team, count_threads, for_row_ranges, one_blas_thread
 from sklearn_xc._state.schema import Array, Record, declares
-from sklearn_xc._training.adam import Adam, LazyAdam, kept_steps, resume_steps
+from sklearn_xc._training.adam import Adam, Entries, LazyAdam, kept_steps, resume_steps
 from sklearn_xc._training.kernels.row_moves import add_rows, squared_norms
-from sklearn_xc._training.moving_rows import Entries
 from sklearn_xc.embedding.kernels.steps import (
     gradient_before_norms,
     gradient_before_rectifier,
