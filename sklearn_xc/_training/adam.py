@@ -14,8 +14,9 @@ from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.threads import Team
 from sklearn_xc._state.checkpoints import restore
 from sklearn_xc._state.schema import Array, Number, declares
-from sklearn_xc._training.kernels.adam import adam_rows, adam_step
 from sklearn_xc._training.kernels.row_moves import (
+    adam_rows,
+    adam_step,
     add_rows,
     group_entries,
     move_proxies,

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc._training.kernels.adam import adam_rows, adam_step
-from sklearn_xc._training.kernels.row_moves import group_entries
+from sklearn_xc._training.kernels.row_moves import adam_rows, adam_step, group_entries
 
 K, DIM, N = 12, 19, 11
 
