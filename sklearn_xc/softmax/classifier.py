@@ -19,7 +19,6 @@ from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import built_apart, sharing
-from sklearn_xc._training.schedule import Schedule
 from sklearn_xc._weights.class_weights import ClassWeights, scores_bytes
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.softmax._model import SoftmaxModel
@@ -35,7 +34,7 @@ from sklearn_xc.softmax.pairs import (
     merge_equal,
 )
 from sklearn_xc.softmax.problem import SoftmaxProblem
-from sklearn_xc.softmax.sgd import SgdSettings, SoftmaxState, require_finite
+from sklearn_xc.softmax.sgd import Schedule, SgdSettings, SoftmaxState, require_finite
 from sklearn_xc.softmax.start import start_at_means
 from sklearn_xc.softmax.training import HeldOut, Trial, find_rate, n_calibrated, train_epoch
 

@@ -17,13 +17,13 @@ import numpy as np
 
 from sklearn_xc._input.data import CsrRows, is_blank
 from sklearn_xc._training.rate_search import climb_rates
-from sklearn_xc._training.schedule import Schedule
 from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc._weights.kernels.class_scores import log_normalisers
 from sklearn_xc.softmax.calibration import Calibration, fit_calibration
 from sklearn_xc.softmax.pairs import Pairs, first_instances
 from sklearn_xc.softmax.problem import SoftmaxProblem
 from sklearn_xc.softmax.sgd import (
+    Schedule,
     SgdSettings,
     SoftmaxState,
     require_finite,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklearn_xc._training.schedule import Schedule
+from sklearn_xc.softmax.sgd import Schedule
 
 
 def test_a_factor():

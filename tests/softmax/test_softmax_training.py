@@ -6,14 +6,13 @@ import scipy.sparse as sp
 from softmax_inputs import instances_of, problem_of
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc._training.schedule import Schedule
 from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.softmax import classifier, implicit, pairs, training
 from sklearn_xc.softmax.calibration import Calibration
 from sklearn_xc.softmax.kernels.rules import RULES
 from sklearn_xc.softmax.pairs import Pairs, hold_out, merge_equal
-from sklearn_xc.softmax.sgd import SgdSettings, SoftmaxState
+from sklearn_xc.softmax.sgd import Schedule, SgdSettings, SoftmaxState
 from sklearn_xc.softmax.training import REACH, HeldOut, Trial, find_rate
 
 pytestmark = pytest.mark.filterwarnings(
