@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sklearn_xc._state.classes import MODULES
 from sklearn_xc._state.schema import (
     Array,
     MisfitError,
@@ -17,6 +16,7 @@ from sklearn_xc._state.schema import (
     declarations,
     declares,
 )
+from sklearn_xc._state.values import MODULES
 
 
 @declares(of_rows=Array("real", "rows"), ids=Array("int64", None, below="labels", rises=True))

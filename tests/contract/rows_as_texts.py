@@ -17,7 +17,7 @@ import numpy as np
 
 from sklearn_xc import NGAMEEmbeddingXC, embedding
 from sklearn_xc._input.checks import check_instances
-from sklearn_xc._state import classes
+from sklearn_xc._state import values as classes
 from sklearn_xc._state.schema import Array, Number, declares
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._inputs import DTYPE, TextRows, label_rows, rows_in_range
