@@ -49,8 +49,7 @@ _LISTED = {
     "OneVsAllPrimalPlusPlus Zero",
     "sklearn_xc.search": "ExactIndex FaissIndex ProductIndex SphericalIndex",
     # Records: parts of fitted estimators.
-    "sklearn_xc._input.data": "LabelFrequencies",
-    "sklearn_xc._input.data": "CsrRows DenseRows",
+    "sklearn_xc._input.data": "CsrRows DenseRows LabelFrequencies",
     "sklearn_xc._labels.features": "LabelFeatures",
     "sklearn_xc._input.texts_with_features": "TextsWithFeatures",
     "sklearn_xc.ensemble.calibration": "PairMap RankMap Spline",

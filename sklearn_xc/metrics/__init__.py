@@ -8,9 +8,8 @@ Nothing here makes an array of n_samples x n_labels entries::
       Hits         hits.py          which of the k best are true; all metrics at k read this record
         |
         +-- at_k.py                 precision, recall, nDCG, coverage, macro-F1
-        +-- propensity_scored.py    propensities, PSP, PSnDCG
+        +-- propensity_scored.py    propensities, PSP, PSnDCG, and what an order is best for
         v
-    objective.py                    precision or propensity-scored, what an order is best for
     gains.py                        nDCG of each instance, for choices on held-out instances
     by_name.py                      the metrics by name, and their row-wise terms
     bootstrap.py                    the difference of two rankings, and its interval
