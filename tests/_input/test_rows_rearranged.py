@@ -13,7 +13,7 @@ from sklearn_xc._input.kernels.csr_rows import (
     count_features,
     transpose_rows,
 )
-from sklearn_xc.one_vs_all.solver.problem import arranged
+from sklearn_xc.one_vs_all.problem import arranged
 
 each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 few = settings(max_examples=25, deadline=None)

@@ -21,17 +21,19 @@ def arrays():
     ("change", "says"),
     [
         ({}, ""),
-        ({"a.bias": np.array([1, np.nan])}, r"tensors\.arrays\.a\.bias: must be finite numbers"),
-        ({"a.bias": np.array(np.inf)}, "must be finite numbers"),
-        ({"a.bias": np.ones((4, 3)).T}, "must be an array of"),
-        ({"a.bias": np.ones(6)[::2]}, "must be an array of"),
+        (
+            {"a.bias": np.ones((4, 3), np.float16).T},
+            r"tensors\.arrays\.a\.bias: must be an",
+        ),
         ({"a.bias": None}, r"a\.bias: must be an array of .* Got None"),
-        ({"a.bias": {"b": np.ones(3)}}, "must be an array of"),
-        ({3: np.ones(3)}, "arrays: must be a dict of arrays"),
+        ({"a.bias": np.zeros(4)}, r"must be \['float16', 4\]. Got \['float64', 4\]"),
+        ({"a.bias": np.zeros(5, np.float16)}, r"must be \['float16', 4\]. Got \['float16', 5\]"),
+        ({"other": np.ones(3)}, "arrays: must be a dict of the arrays"),
     ],
 )
 def test_what_is_refused(change, says):
-    made = Tensors(arrays() | change)
+    made = Tensors(arrays())
+    object.__setattr__(made, "arrays", arrays() | change)
     if not says:
         check_attributes(made, "tensors")
         return

@@ -100,7 +100,7 @@ def test_copies_are_the_same_object():
     ("given", "came"),
     [
         ("a text", "Got str"),
-        (None, "Got NoneType"),
+        (None, r"Got ndarray of shape \(\)"),
         ([1.0, 2.0], r"Got ndarray of shape \(2,\)"),
         (LabelFeatures(["a"]), "Got LabelFeatures"),
         ({"a": 1}, "Got dict"),
@@ -136,9 +136,9 @@ class TestClasses:
             assert rows.tolist() == np.eye(N, 3)[[7, 2, 5]].tolist()
 
     def test_what_is_refused(self):
-        with pytest.raises(ValueError, match=r"one entry for each of the 3 rows. Got shape \(2,\)"):
+        with pytest.raises(ValueError, match="each of the 3 rows, all distinct"):
             LabelFeatures(np.eye(3), classes=["a", "b"])
-        with pytest.raises(ValueError, match=r"classes must be distinct. Got 'a' more than once"):
+        with pytest.raises(ValueError, match="each of the 3 rows, all distinct"):
             LabelFeatures(np.eye(3), classes=["a", "b", "a"])
         held = LabelFeatures(np.eye(3), classes=["a", "b", "c"])
         with pytest.raises(
