@@ -537,7 +537,7 @@ class SoftmaxClassifier(SoftmaxModel):
         needed = copies * n_classes * n_features * itemsize
         needed += 0 if is_shared else len(instances.data) * (4 + itemsize)
         needed += scores_bytes(n, n_classes, itemsize, self.n_jobs)
-        if copies > 1:  # scores of the last epoch, of the best one, and a copy
+        if copies > 1:  # scores to calibrate on, and copies of them
             needed += 3 * min(n, n_calibrated(n_classes)) * n_classes * itemsize
         needed += _PER_ROW * n + _PER_PAIR * n_pairs + _PER_CLASS * n_classes
         weights = f"the weights, {n_classes} classes x {n_features} features x {itemsize} bytes"

@@ -104,8 +104,11 @@ def best_multiple(
     own, own_offset = scores[at, classes].astype(np.float64), offset[classes].astype(np.float64)
     weight = weight / weight.sum()
     low, high, eta = 0.0, np.inf, 0.0
+    powers = np.empty_like(scores)
     for _ in range(_MAX_STEPS):
-        powers = np.exp(scores * scores.dtype.type(eta) + offset)
+        np.multiply(scores, scores.dtype.type(eta), out=powers)
+        powers += offset
+        np.exp(powers, out=powers)
         totals = powers.sum(axis=1, dtype=np.float64)
         powers *= scores
         mean = powers.sum(axis=1, dtype=np.float64) / totals

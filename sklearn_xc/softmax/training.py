@@ -82,7 +82,7 @@ def n_calibrated(n_classes: int) -> int:
 
 
 class HeldOut:
-    """Instances held out of trials: the loss that decides, and scores to calibrate on.
+    """Instances held out of trials: the loss that decides, and the calibration of probabilities.
 
     Parameters
     ----------
@@ -98,11 +98,6 @@ class HeldOut:
         are known, at the expense of the best label; ranks measure the order directly.
     n_jobs : int or None
         Threads.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n_calibrated, n_classes)
-        Of the last call.
     """
 
     def __init__(
@@ -124,15 +119,8 @@ class HeldOut:
         calibrated = first_instances(
             with_features, n_calibrated(n_classes) if kept is not pairs else 0
         )
-        named = pairs.rows[np.isin(pairs.rows, np.append(validated.rows, calibrated.rows))]
-        rows = named[np.sort(np.unique(named, return_index=True)[1])]  # sorted by content
-        place = np.zeros(X.shape[0], np.int64)
-        place[rows] = np.arange(len(rows))
-        self._X = X.take(rows)
-        self._validated = replace(validated, rows=place[validated.rows])
-        self._calibrated = replace(calibrated, rows=place[calibrated.rows])
-        self._is_calibrated = np.isin(place[rows], self._calibrated.rows)
-        self.scores = np.empty((int(self._is_calibrated.sum()), n_classes), X.dtype)
+        self._X, self._validated = _instances_of(X, validated)
+        self._calibrated_X, self._calibrated = _instances_of(X, calibrated)
 
     def __call__(self, weights: ClassWeights) -> tuple[float, float]:
         """Return the criterion (lower is better) and the mean log-loss of the pairs.
@@ -144,13 +132,8 @@ class HeldOut:
         losses, reciprocal = np.empty(len(pairs.rows)), np.empty(len(pairs.rows))
 
         def task(first: int, last: int, scores: np.ndarray) -> None:
-            chosen = np.flatnonzero(self._is_calibrated[first:last])
-            at = int(self._is_calibrated[:first].sum())
-            self.scores[at : at + len(chosen)] = scores[chosen]
             own = slice(*np.searchsorted(pairs.rows, (first, last)))
-            named, at = np.unique(pairs.rows[own], return_inverse=True)
-            if len(named) < len(scores):
-                scores = scores[named - first]
+            at = pairs.rows[own] - first
             losses[own], above = _losses_and_ranks(scores, at, pairs.classes[own], self._by_rank)
             reciprocal[own] = 1.0 / (1.0 + above[at])
 
@@ -163,15 +146,23 @@ class HeldOut:
         mean = float(np.average(reciprocal[first], weights=weight))
         return 1.0 - mean + _LOG_LOSS_SHARE * log_loss, log_loss
 
-    def calibrate(self, scores: np.ndarray | None) -> Calibration:
-        """Return the calibration fitted to `scores` of a call."""
-        if scores is None or not len(scores):
+    def calibrate(self, weights: ClassWeights) -> Calibration:
+        """Return the calibration of the probabilities of `weights`."""
+        if not len(self._calibrated.rows):
             return Calibration()
+        scores = weights.scores(self._calibrated_X, self._n_jobs)
         pairs = self._calibrated
         column = np.searchsorted(self._seen, pairs.classes)
         column[~np.isin(pairs.classes, self._seen)] = -1
-        at = np.unique(pairs.rows, return_inverse=True)[1]
-        return fit_calibration(scores[:, self._seen], at, column, pairs.weight)
+        return fit_calibration(scores[:, self._seen], pairs.rows, column, pairs.weight)
+
+
+def _instances_of(X: CsrRows, pairs: Pairs) -> tuple[CsrRows, Pairs]:
+    """Return the instances of pairs, in the order of these, and the pairs with rows of them."""
+    rows = pairs.rows[np.sort(np.unique(pairs.rows, return_index=True)[1])]
+    place = np.zeros(X.shape[0], np.int64)
+    place[rows] = np.arange(len(rows))
+    return X.take(rows), replace(pairs, rows=place[pairs.rows])
 
 
 def _losses_and_ranks(
@@ -201,17 +192,13 @@ class Trial(NamedTuple):
         In units of 1 / (total weight).
     losses, log_losses : tuple of float
         Criterion and log-loss of the held-out pairs after each epoch; () if it diverged.
-    scores : ndarray or None
-        Of the held-out instances at the epoch with the lowest loss, if no earlier trial had a lower
-        one.
     calibration : Calibration
-        Fitted to these, for the best of all trials.
+        Of the model after the last epoch, if no earlier trial had a lower loss.
     """
 
     rate: float
     losses: tuple[float, ...] = ()
     log_losses: tuple[float, ...] = ()
-    scores: np.ndarray | None = None
     calibration: Calibration = Calibration()
 
     @property
@@ -270,31 +257,27 @@ def find_rate(
         """Train until the loss no longer falls, or cannot fall below `target`."""
         state, schedule = start.copy(), Schedule(rate, decay)
         losses: list[tuple[float, float]] = []
-        scores = None
         try:
             for epoch in range(max_iter):
                 train_epoch(problem, state, settings, schedule, epoch, n_jobs)
                 losses.append(held_out(state.weights))
                 criteria = [criterion for criterion, _ in losses]
-                if criteria[-1] <= min(target, *criteria):
-                    scores = held_out.scores.copy()
                 if _has_stalled(criteria, tol):
                     break
                 if _is_out_of_reach(target, criteria, schedule, max_iter):
                     break
             state.fold()
             require_finite(state.V, np.array(losses))
-            trial = Trial(rate, *zip(*losses, strict=True), scores)
+            trial = Trial(rate, *zip(*losses, strict=True))
+            if trial.loss <= target:
+                trial = trial._replace(calibration=held_out.calibrate(state.weights))
         except FloatingPointError:
             trial = Trial(rate)
         show(trial)
         return trial
 
-    def calibrated(trial: Trial) -> Trial:
-        return trial._replace(scores=None, calibration=held_out.calibrate(trial.scores))
-
     if rate is not None:
-        return calibrated(run(rate, np.inf)), False
+        return run(rate, np.inf), False
     first = first_rate(problem, settings)
     trials: dict[float, Trial] = {}
 
@@ -315,7 +298,7 @@ def find_rate(
         side = min(sides, key=lambda side: trials[best + side].loss)
         run_power(best + 0.5 * side)
         best = min(trials, key=lambda power: (trials[power].loss, power))
-    return calibrated(trials[best]), abs(last) == REACH
+    return trials[best], abs(last) == REACH
 
 
 def _power_of_ten(power: float) -> float:
