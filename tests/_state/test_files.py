@@ -315,6 +315,7 @@ def test_a_killed_save_leaves_the_old_model_or_the_new_one(n_kills, model, other
         process = context.Process(target=_save_often, args=(tmp_path,))
         process.start()
         while not (tmp_path / "started").exists():
+            assert process.is_alive()
             time.sleep(0.01)
         time.sleep(float(rng.uniform(0, 0.1)))
         os.kill(process.pid, signal.SIGKILL)
