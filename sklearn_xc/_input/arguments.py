@@ -1,4 +1,4 @@
-"""Checks of single numbers and of vectors of numbers."""
+"""Arguments: numbers and vectors of numbers, columns of tables, seeds and lists of folds."""
 
 from collections.abc import Iterable, Iterator
 from numbers import Integral, Real

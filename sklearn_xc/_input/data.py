@@ -1,4 +1,4 @@
-"""Checked X and y.
+"""X and y, checked: sparse matrices, rows, targets and the frequencies of labels.
 
 Instances are canonical CSR (sorted, without duplicates, int64 ``indptr``, int32 ``indices``,
 float32 or float64 ``data``) or, in a fit, a dense array; targets are the positive rows of each

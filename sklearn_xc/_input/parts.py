@@ -1,4 +1,4 @@
-"""Exchangeable parts of estimators: a name, or an object with parameters of its own."""
+"""Exchangeable parts of estimators: names or objects with parameters, and makers of features."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Labels of a fitted model that are dropped or renamed."""
+"""Labels of a fitted model are dropped or renamed, alone or in all its parts."""
 
 import copy
 import dataclasses

@@ -1,4 +1,4 @@
-"""Names of labels: of the columns of an indicator, and the position of a name."""
+"""Names of labels: of the columns of an indicator, the position of a name, and similar names."""
 
 import difflib
 import re

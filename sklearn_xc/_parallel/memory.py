@@ -1,4 +1,4 @@
-"""Memory: what the machine has left, what a user allows, and refusals before allocation."""
+"""Memory: what is available and allowed, refusals before allocation, and arrays in files."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""Training progress, for `verbose` and callbacks.
+"""Progress of a fit, for `verbose` and callbacks, and its interruption.
 
 ::
 
@@ -6,6 +6,7 @@
     Progress   its parts, or those of a stage: begin, end, and a text on each
                -> Lines, printed, with the time left
                -> Task, for callbacks
+    StopFlag   set when a fit is interrupted, read between the parts of its threads
 """
 
 import threading

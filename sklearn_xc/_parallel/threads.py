@@ -1,4 +1,4 @@
-"""Number of threads, from the parameter ``n_jobs``."""
+"""Threads: their number from ``n_jobs``, ranges of rows, and teams that run a step together."""
 
 import functools
 import os

@@ -1,4 +1,4 @@
-"""Fitted state that changes in one step, so that no thread and no error sees half of it.
+"""Estimators that are saved, and fitted state that changes in one step.
 
 A method that trains works on a copy of the estimator, which shares all attributes. At its end the
 estimator takes over the copy's dictionary of attributes in one assignment; an error or an interrupt

@@ -30,7 +30,7 @@ _DTYPES = {
 SHARED_LENGTHS = ("labels", "features", "dim", "dtype")
 _MISSING = object()
 Kind = TypeVar("Kind", bound=type)
-#: Schemas of scikit-learn's classes, by name; see ``classes.py``.
+#: Schemas of scikit-learn's classes, by name; see ``values.py``.
 OF_OTHERS: dict[str, Mapping[str, Any]] = {}
 
 

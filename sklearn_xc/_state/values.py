@@ -1,7 +1,8 @@
-"""Values of estimators as JSON and named arrays, and back.
+"""Values of estimators as JSON and named arrays, and back; the classes that a folder may name.
 
 Numbers, texts, lists and None are themselves. Any other value is an object whose first key says
-what it is: {"tuple": [...]}, {"array": "coef_"}, {"object": "OvALinearXC", "state": {...}}.
+what it is: {"tuple": [...]}, {"array": "coef_"}, {"object": "OvALinearXC", "state": {...}}. Classes
+are found by name in a list, so that a file cannot have anything imported or called.
 
 A class may have its own form in a folder: ``_folder_state()`` returns its attributes, and the class
 method ``_from_folder_state(state)`` makes an object of them.

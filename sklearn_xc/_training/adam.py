@@ -1,4 +1,6 @@
-"""Adam: steps divided by the root of the mean squared gradient, entry by entry.
+"""Rows of embeddings that move, and Adam, for all entries or only for rows with a gradient.
+
+Adam divides steps by the root of the mean squared gradient, entry by entry [1]_.
 
 References
 ----------

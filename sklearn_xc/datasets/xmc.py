@@ -1,4 +1,4 @@
-"""Reading the text format of the Extreme Classification Repository."""
+"""The text format of the Extreme Classification Repository: read and written."""
 
 import gzip
 import lzma

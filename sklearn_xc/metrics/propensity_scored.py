@@ -1,4 +1,7 @@
-"""Propensities of labels, and PSP@k and PSnDCG@k: hits weighted by their inverse."""
+"""Propensities of labels, and PSP@k and PSnDCG@k: hits weighted by their inverse.
+
+``gains_of`` and ``propensities_of`` serve choices on held-out instances.
+"""
 
 from typing import Any
 

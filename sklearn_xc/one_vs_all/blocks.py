@@ -1,4 +1,4 @@
-"""Cuts the labels of a one-vs-all problem into blocks of work.
+"""Cuts the labels of a one-vs-all problem, and trees of labels, into blocks of work.
 
 The cut follows from the data's shape, the labels' frequencies, ``max_memory`` and the number of
 workers, never from free memory. No result depends on it.

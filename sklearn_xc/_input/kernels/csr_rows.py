@@ -1,6 +1,6 @@
-"""Rows of a CSR matrix, as the Newton kernels read them: ``X = (indptr, indices, data)``.
+"""Rows of a CSR matrix: arranged, hashed, and read by kernels as ``(indptr, indices, data)``.
 
-``dense_rows`` has the same functions for a dense matrix.
+``dense_rows`` has the functions that kernels read rows by for a dense matrix.
 """
 
 import numpy as np

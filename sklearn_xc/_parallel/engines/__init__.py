@@ -3,8 +3,8 @@
 ::
 
     engine = active_engine()
-    with engine.sharing(shared, who) as place:  # sent once to each process
-        for number, result in place.run(work, tasks, n_workers): ...
+    with engine.sharing(shared, who) as sharing:  # sent once to each process
+        for number, result in sharing.run(work, tasks, n_workers): ...
 
 ``Engine`` is for this machine; ``numa``, ``dask`` and ``ray`` are imported when they are needed. An
 engine for a further backend of joblib is an entry in ``ENGINES``.

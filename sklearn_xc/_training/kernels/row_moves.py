@@ -1,4 +1,4 @@
-"""Steps of single rows of a matrix, from gradients that are sums over the instances of a batch.
+"""Steps of rows of a matrix, plain or by Adam, from gradients that are sums over a batch.
 
 The gradient of row k is ``sum_i g_ik V_i`` over the instances with an entry for it. Entries of n
 instances are in flat arrays, those of instance i from ``starts[i]`` on. A proxy y is a row
