@@ -22,6 +22,7 @@ from sklearn_xc._state.fitted import built_apart, sharing
 from sklearn_xc._weights.class_weights import ClassWeights, scores_bytes
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.softmax._model import SoftmaxModel
+from sklearn_xc.softmax.calibration import Calibration
 from sklearn_xc.softmax.pairs import (
     Pairs,
     are_ranked,
@@ -370,13 +371,15 @@ class SoftmaxClassifier(SoftmaxModel):
         rate = 0.0 if is_auto else float(self.learning_rate)
         for attempt in range(_ATTEMPTS):
             found, n_epochs, log_losses = Trial(rate), self.max_iter, None
+            calibration = Calibration()
             if held_out is not None:
                 found, is_last_rate = self._find_rate(start(kept), held_out, rate or None, fit)
+                calibration = held_out.calibrate()
             if self._stops_early:
                 n_epochs, log_losses = found.n_epochs, found.log_losses
             rate = self.learning_rate_ = found.rate
-            self.temperature_ = found.calibration.temperature
-            self.best_map_ = np.array(found.calibration.best_map)
+            self.temperature_ = calibration.temperature
+            self.best_map_ = np.array(calibration.best_map)
             problem, state, settings = start(pairs)
             report = self._run_epochs(problem, state, settings, n_epochs, log_losses, fit, keep)
             was_stopped = 0 < len(report) < n_epochs

@@ -146,15 +146,18 @@ class HeldOut:
         mean = float(np.average(reciprocal[first], weights=weight))
         return 1.0 - mean + _LOG_LOSS_SHARE * log_loss, log_loss
 
-    def calibrate(self, weights: ClassWeights) -> Calibration:
-        """Return the calibration of the probabilities of `weights`."""
-        if not len(self._calibrated.rows):
-            return Calibration()
-        scores = weights.scores(self._calibrated_X, self._n_jobs)
+    def keep_scores(self, weights: ClassWeights) -> None:
+        """Keep the scores by `weights` of the instances to calibrate on."""
+        self._scores = weights.scores(self._calibrated_X, self._n_jobs)
+
+    def calibrate(self) -> Calibration:
+        """Return the calibration of the probabilities of the scores that were kept last."""
         pairs = self._calibrated
+        if not len(pairs.rows):
+            return Calibration()
         column = np.searchsorted(self._seen, pairs.classes)
         column[~np.isin(pairs.classes, self._seen)] = -1
-        return fit_calibration(scores[:, self._seen], pairs.rows, column, pairs.weight)
+        return fit_calibration(self._scores[:, self._seen], pairs.rows, column, pairs.weight)
 
 
 def _instances_of(X: CsrRows, pairs: Pairs) -> tuple[CsrRows, Pairs]:
@@ -192,14 +195,11 @@ class Trial(NamedTuple):
         In units of 1 / (total weight).
     losses, log_losses : tuple of float
         Criterion and log-loss of the held-out pairs after each epoch; () if it diverged.
-    calibration : Calibration
-        Of the model after the last epoch, if no earlier trial had a lower loss.
     """
 
     rate: float
     losses: tuple[float, ...] = ()
     log_losses: tuple[float, ...] = ()
-    calibration: Calibration = Calibration()
 
     @property
     def loss(self) -> float:
@@ -242,7 +242,7 @@ def find_rate(
     decay, max_iter, tol
         Parameters of the estimator.
     held_out : HeldOut
-        Decides.
+        Decides, and keeps the scores of the best trial after its last epoch.
     n_jobs : int or None
         Threads.
     show : callable
@@ -270,7 +270,7 @@ def find_rate(
             require_finite(state.V, np.array(losses))
             trial = Trial(rate, *zip(*losses, strict=True))
             if trial.loss <= target:
-                trial = trial._replace(calibration=held_out.calibrate(state.weights))
+                held_out.keep_scores(state.weights)
         except FloatingPointError:
             trial = Trial(rate)
         show(trial)

@@ -9,7 +9,6 @@ from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.softmax import classifier, implicit, pairs, training
-from sklearn_xc.softmax.calibration import Calibration
 from sklearn_xc.softmax.kernels.rules import RULES
 from sklearn_xc.softmax.pairs import Pairs, hold_out, merge_equal
 from sklearn_xc.softmax.sgd import Schedule, SgdSettings, SoftmaxState
@@ -111,8 +110,8 @@ class TestSearch:
                 def __call__(self, weights):
                     return (loss_of(tried[-1]),) * 2
 
-                def calibrate(self, weights):
-                    return Calibration()
+                def keep_scores(self, weights):
+                    pass
 
             trial, at_edge = find_rate(
                 problem,
