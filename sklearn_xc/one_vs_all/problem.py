@@ -201,8 +201,17 @@ class OneVsAllProblem:
 
     @cached_property
     def rounded(self) -> tuple[np.ndarray, ...]:
-        """Sparse instances in int16, rounded once per process."""
-        return rounded(self.instances, allocator(self.in_files, self.owner))  # type: ignore
+        """Sparse rows in int16, 2 bytes for each non-zero, as ``screen_rows`` reads them."""
+        rows, empty = self.instances, allocator(self.in_files, self.owner)
+        assert isinstance(rows, CsrRows)
+        values, exponents = (
+            empty(len(rows.data), np.int16),
+            np.empty(len(rows.indptr) - 1, np.int16),
+        )
+        reach = np.empty(len(exponents), np.int32)
+        round_rows(rows.indptr, rows.data, values, exponents, reach)
+        found = read_only(values), read_only(exponents), read_only(reach)
+        return rows.indptr, rows.indices, *found
 
     @cached_property
     def postings(self) -> tuple[tuple[np.ndarray, ...], float] | None:
@@ -427,16 +436,6 @@ def arranged(
     arrange_rows(*instances.arrays, order, read_only(number), read_only(indptr), indices, data)
     rows = CsrRows(indptr, indices, data, instances.shape)
     return rows, order, read_only(features)
-
-
-def rounded(instances: CsrRows, empty: Empty = np.empty) -> tuple[np.ndarray, ...]:
-    """Return the rows in int16, as ``screen_rows`` reads them; 2 bytes for each non-zero."""
-    n = instances.shape[0]
-    values, exponents = empty(len(instances.data), np.int16), np.empty(n, np.int16)
-    reach = np.empty(n, np.int32)
-    round_rows(instances.indptr, instances.data, values, exponents, reach)
-    found = read_only(values), read_only(exponents), read_only(reach)
-    return instances.indptr, instances.indices, *found
 
 
 def postings(
