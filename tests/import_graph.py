@@ -18,22 +18,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1] / "sklearn_xc"
 
-ESTIMATORS = {"one_vs_all", "softmax", "decomposition", "embedding"}
+ESTIMATOR_FOLDERS = {"one_vs_all", "softmax", "decomposition", "embedding"}
 AROUND = {"ensemble", "text"}
 MIDDLE = {"search", "metrics"}
 PRIVATE = {"_input", "_labels", "_state", "_parallel", "_training", "_weights", "_compile"}
 SHELVES = {"datasets", "model_selection", "inspection", "command_line", "integrations"}
 #: Files at the root.
-BASE = {"base", "exceptions", "_topk", "_load", "sklearn_xc"}
+BASE = {"base", "exceptions", "_topk", "sklearn_xc"}
 
 BELOW = MIDDLE | PRIVATE | BASE
 ALLOWED = {
-    **{name: {name} | BELOW for name in ESTIMATORS},
+    **{name: {name} | BELOW for name in ESTIMATOR_FOLDERS},
     "ensemble": {"ensemble"} | BELOW,
     "text": {"text", "ensemble", "one_vs_all"} | BELOW,  # its default classifier
     **dict.fromkeys(MIDDLE, BELOW),
     **dict.fromkeys(PRIVATE | BASE, BELOW),
-    **dict.fromkeys(SHELVES, ESTIMATORS | AROUND | BELOW | SHELVES),
+    **dict.fromkeys(SHELVES, ESTIMATOR_FOLDERS | AROUND | BELOW | SHELVES),
     "_compile": {"_compile", "exceptions"},
     "__main__": {"command_line"},
 }

@@ -289,13 +289,22 @@ def test_a_problem_is_found(old, new, problem):
     assert problems(function, GOOD.replace(old, new) if old else GOOD, function) == problem
 
 
-def test_what_came_is_told_in_a_sentence_of_its_own():
+def test_messages_say_what_was_given_in_a_sentence_of_its_own():
     """Messages say what was expected. Got ..."""
     root = Path(sklearn_xc.__file__).parent
     for path in root.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 assert not re.search(r"[,;:] got\b|^got\b", node.value), f"{path}:{node.lineno}"
+
+
+def test_paths_in_pages_exist():
+    """Of CONTRIBUTING, which only a clone has, and of docs."""
+    root = Path(sklearn_xc.__file__).parents[1]
+    for page in [*root.glob("CONTRIBUTING.md"), *root.glob("docs/**/*.md")]:
+        for name in re.findall(r"`((?:\w+/)+\w+\.py)`", page.read_text()):
+            places = root / name, root / "sklearn_xc" / name, root / "sklearn_xc/one_vs_all" / name
+            assert any(place.exists() for place in places), f"{page.name}: {name}"
 
 
 def test_maps_of_folders_name_the_files_that_are_there():

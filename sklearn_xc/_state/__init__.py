@@ -1,6 +1,6 @@
 """Saved models: folders of arrays that open at once and run no code.
 
-``models`` saves and opens; ``values`` turns estimators into JSON and named arrays and back, with
-the classes that ``classes`` lists; ``tensors`` reads and writes safetensors files. ``checkpoints``
-and ``loops`` keep the finished parts of a fit.
+``files`` saves and opens folders; ``values`` turns estimators into JSON and named arrays and back,
+from a list of classes; ``schema`` and ``fitted`` guard fitted attributes; ``checkpoints`` keeps the
+finished parts of a fit.
 """

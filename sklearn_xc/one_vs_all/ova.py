@@ -107,9 +107,9 @@ class OvALinearXC(LinearModel):
         consider.
     max_memory : int or str, default=None
         Limit, in bytes or as a string such as "8GB", on what a fit may hold beyond what the
-        process held when the fit began, the model included. It determines the block sizes; copies
-        of X and weights that do not fit go to files in ``TMPDIR``. None takes a fixed size per
-        thread.
+        process held when the fit began, the model included, and on an answer. It sets block sizes;
+        copies of X and weights that do not fit go to files in ``TMPDIR``. None takes a fixed size
+        per thread.
     n_jobs : int, default=None
         Number of threads. The model is bit-for-bit the same for any number.
     numa : {"auto", False}, default="auto"

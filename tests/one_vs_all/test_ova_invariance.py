@@ -6,8 +6,8 @@ import pytest
 
 from sklearn_xc import OvALinearXC
 from sklearn_xc._input.kernels import csr_rows
-from sklearn_xc._parallel import blocks
 from sklearn_xc._weights.kernels.row_scores import topk_rows
+from sklearn_xc.one_vs_all import blocks
 from sklearn_xc.one_vs_all.kernels.block_newton import block_newton_kernels
 from sklearn_xc.one_vs_all.losses import LOSSES
 from sklearn_xc.one_vs_all.losses.margin import compiled

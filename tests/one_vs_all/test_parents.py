@@ -5,8 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc import OvALinearXC
-from sklearn_xc._parallel import blocks
-from sklearn_xc.one_vs_all import training
+from sklearn_xc.one_vs_all import blocks, training
 from sklearn_xc.one_vs_all.starts import Initialiser, OneVsAllPrimalPlusPlus
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc._parallel.engines import LocalEngine
+from sklearn_xc._parallel.engines import Engine
 from sklearn_xc.one_vs_all import warm_start
 from sklearn_xc.one_vs_all.losses import LOSSES
 from sklearn_xc.one_vs_all.starts import MeanSeparating
@@ -24,7 +24,7 @@ def follow(make_problem, xy):
             Cs=Cs,
             n_jobs=1,
             max_memory=max_memory,
-            engine=LocalEngine(),
+            engine=Engine(),
         )
 
     return follow

@@ -1,4 +1,4 @@
-"""One CSR row times a block of columns, and multiples of rows added to a block.
+"""One CSR row times a block of columns.
 
 What happens in a column does not depend on the others, so that loops over columns become vector
 code. Four non-zeros are taken together: the sums are read and written once for all of them.
@@ -63,23 +63,3 @@ def write_row_products(indices, values, start, stop, block, factors, out, at):
     add_row_products(indices, values, start, stop, block, own)
     for c in range(block.shape[1]):
         own[c] *= factors[c]
-
-
-@inlined
-def add_column_products(columns, rows, values, stop, moves, block):
-    """Do ``block[columns[t]] += values[t] * moves[rows[t]]`` for t below `stop`.
-
-    Parameters
-    ----------
-    columns, rows, values : ndarray of int32, int32 and float
-        The non-zeros of a sparse matrix, column by column.
-    stop : uint64
-        Their number.
-    moves : ndarray of shape (n_rows, width)
-    block : ndarray of shape (n_columns, width)
-        C-ordered.
-    """
-    for t in range(stop):
-        value, move, own = values[t], moves[np.uint32(rows[t])], block[np.uint32(columns[t])]
-        for c in range(own.shape[0]):
-            own[c] += value * move[c]

@@ -174,7 +174,7 @@ class AnceSampler(InBatchSampler):
     n_negatives : int, default=10
         Number of labels found for each instance; fewer if there are not as many.
     index : str or MipsIndex, default="exact"
-        A key of ``mips.INDEXES``, or an index, which is cloned.
+        A key of ``search.registry.INDEXES``, or an index, which is cloned.
     batch_size : int or "auto", default="auto"
         Instances per mini-batch; see `InBatchSampler`.
 

@@ -36,10 +36,11 @@ class MeanSeparating(Initialiser):
     Parameters
     ----------
     positive_score : float, default=None
-        s, the mean score of the positives. None is 1.
+        s, the mean score of the positives. None is 1, but see above for a loss that is never zero
+        where neither score is given.
     negative_score : float, default=None
-        t, the mean score of the negatives. None is the loss's own: -2 for the squared hinge, so
-        that most negatives start without a loss, and -3 for the logistic loss.
+        t, the mean score of the negatives. None is the loss's ``msi_negative_score``: -2 for the
+        squared hinge, so that most negatives start without a loss.
 
     Notes
     -----
