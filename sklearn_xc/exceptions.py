@@ -40,7 +40,7 @@ class DataFormatError(ValueError):
     ...         load_xmc_file(path)
     ...     except DataFormatError as error:
     ...         print(str(error).replace(folder, "data"))
-    data/train.txt, line 3: '1:x': expected a decimal number after the colon.
+    data/train.txt, line 3: '1:x': expected a finite decimal number after the colon.
     """
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.kernels.csr_rows import hash_rows
 from sklearn_xc._state.schema import Array, Holds, Number, Shape, declares
 
 #: Entries compared at a time, which bounds the memory of the comparison.
@@ -613,14 +612,14 @@ def hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
             start, indptr = X.indptr[first], X.indptr[first : last + 1]
             entries = slice(start, indptr[-1])
             bits = _bits(X.data[entries])
-            hash_rows(indptr - start, X.indices[entries], bits, hashes[first:last])
+            _hash_rows(indptr - start, X.indices[entries], bits, hashes[first:last])
         return hashes
     n_together = max(1, _DENSE_VALUES // d)
     indices = np.tile(np.arange(d, dtype=np.int32), min(n, n_together))
     for first in range(0, n, n_together):
         values = X.values[first : first + n_together]
         indptr = np.arange(len(values) + 1, dtype=np.int64) * d
-        hash_rows(indptr, indices, _bits(values.ravel()), hashes[first : first + n_together])
+        _hash_rows(indptr, indices, _bits(values.ravel()), hashes[first : first + n_together])
     return hashes
 
 
@@ -636,9 +635,16 @@ def hash_texts(texts: Iterable[str]) -> np.ndarray:
 
 def _hash_sets(indptr: np.ndarray, labels: np.ndarray) -> np.ndarray:
     hashes = np.empty((len(indptr) - 1, 2), np.uint64)
-    hash_rows(indptr, labels, np.ones(len(labels), np.uint64), hashes)
+    _hash_rows(indptr, labels, np.ones(len(labels), np.uint64), hashes)
     return hashes
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
     return (values + 0).astype(np.float64).view(np.uint64)  # the sum makes -0.0 a 0.0
+
+
+def _hash_rows(*arrays: np.ndarray) -> None:
+    """Call ``hash_rows``, imported here because metrics, which need no kernel, import this file."""
+    from sklearn_xc._input.kernels.csr_rows import hash_rows
+
+    hash_rows(*arrays)
