@@ -124,7 +124,7 @@ class TestOfCrossValidation:
 class TestAnotherFit:
     def test_other_parameters_are_refused_by_name(self, tmp_path):
         fitted(tmp_path)
-        with pytest.raises(ValueError, match=r"other parameters: C was None, is 2\.0\. Give each"):
+        with pytest.raises(ValueError, match=r"another fit: C was None, is 2\.0\. Give each"):
             fitted(tmp_path, C=2.0)
         with pytest.raises(ValueError, match=r"loss was 'squared_hinge', is "):
             fitted(tmp_path, loss=SquaredHinge())
@@ -140,7 +140,7 @@ class TestAnotherFit:
 
     def test_other_data_are_refused_by_name(self, tmp_path):
         fitted(tmp_path)
-        with pytest.raises(ValueError, match=r"other data: X is not the same"):
+        with pytest.raises(ValueError, match="another fit: X is not the same"):
             fitted(tmp_path, X=X * 2)
         with pytest.raises(ValueError, match=r"other data: y is not the same"):
             OvALinearXC(tol=1e-2, checkpoint_dir=tmp_path).fit(X, Y[::-1])
