@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from sklearn_xc._compile.arithmetic.row_blocks import ROW_BYTES, write_row_products
 from sklearn_xc._compile.arithmetic.vector_math import vector_exp
+from sklearn_xc._compile.emitters.float_lanes import ROW_BYTES, write_row_products
 from sklearn_xc._compile.emitters.int16_lanes import lowest_bit, prefetch
 from sklearn_xc._compile.jit import inlined, kernel
 from sklearn_xc._weights.kernels.selection import N_LANES, select_best

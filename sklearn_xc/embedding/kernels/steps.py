@@ -6,8 +6,8 @@ them. In the residual block, the bits of each row depend on that row and the wei
 
 import numpy as np
 
-from sklearn_xc._compile.arithmetic.row_blocks import write_row_products
 from sklearn_xc._compile.arithmetic.vectors import dot_of_rows
+from sklearn_xc._compile.emitters.float_lanes import write_row_products
 from sklearn_xc._compile.jit import inlined, kernel
 from sklearn_xc._weights.kernels.class_scores import aligned_block
 
