@@ -4,18 +4,18 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_xc._input import data as row_pieces
+from sklearn_xc._input import data
 from sklearn_xc._input.data import CsrRows
 
 
 @given(lengths=st.lists(st.integers(0, 9), max_size=30), most=st.integers(1, 12))
 def test_pieces(lengths, most):
     indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    before, row_pieces.ENTRIES = row_pieces.ENTRIES, most
+    before, data.ENTRIES = data.ENTRIES, most
     try:
-        pieces = list(row_pieces.row_pieces(indptr))
+        pieces = list(data.row_pieces(indptr))
     finally:
-        row_pieces.ENTRIES = before
+        data.ENTRIES = before
     rows = [row for first, last in pieces for row in range(first, last)]
     assert rows == list(range(len(lengths)))
     for first, last in pieces:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_xc._input import data as sparse
+from sklearn_xc._input import data
 from sklearn_xc._input.data import check_sparse, rows_are_canonical
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "hostile"))
@@ -78,5 +78,5 @@ def test_canonical_rows(rows, piece):
     indices = np.array([one for row in rows for one in row], np.int32)
     rising = all(a < b for row in rows for a, b in itertools.pairwise(row))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sparse, "_PIECE", piece)
+        patch.setattr(data, "_PIECE", piece)
         assert rows_are_canonical(indptr, indices) == rising

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from sklearn_xc._parallel import threads as row_ranges
+from sklearn_xc._parallel import threads
 from sklearn_xc._parallel.threads import (
     cut_rows,
     one_blas_thread,
@@ -58,7 +58,7 @@ class Blas:
 @pytest.fixture
 def blas(monkeypatch):
     blas = Blas(8, 2)
-    monkeypatch.setattr(row_ranges, "_pools", {"blas": blas}.get)
+    monkeypatch.setattr(threads, "_pools", {"blas": blas}.get)
     return blas
 
 
@@ -71,11 +71,11 @@ def test_the_last_thread_lifts_the_limit(blas):
             inside[number].set()
             assert leave[number].wait(20)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
-    for number, thread in enumerate(threads):
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for number, thread in enumerate(workers):
         thread.start()
         assert inside[number].wait(20)
     for number, expected in enumerate(([1, 1], [8, 2])):
         leave[number].set()
-        threads[number].join()
+        workers[number].join()
         assert blas.counts == expected

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_xc import OvALinearXC
-from sklearn_xc._parallel import memory as module
+from sklearn_xc._parallel import memory
 from sklearn_xc._parallel.memory import Spill, release
 from sklearn_xc.datasets import make_xc_classification
 
@@ -22,7 +22,7 @@ from sklearn_xc.datasets import make_xc_classification
 )
 def test_what_goes_in_comes_out(sizes, allowed, piece):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "PIECE", piece)
+        patch.setattr(memory, "PIECE", piece)
         spill = Spill(allowed, "it")
         kinds = [np.int32, np.float32, np.float64]
         arrays = [np.arange(n).astype(kinds[n % 3]) for n in sizes]

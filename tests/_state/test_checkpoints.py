@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc import NGAMEEmbeddingXC, OvALinearXC
-from sklearn_xc._state import checkpoints as loops
+from sklearn_xc._state import checkpoints
 from sklearn_xc._state.checkpoints import Checkpoints, Loop, restore
 from sklearn_xc._state.files import read_arrays
 from sklearn_xc.exceptions import SavedModelError
@@ -26,23 +26,23 @@ ARRAYS = {
 KEY = {"sklearn_xc": "1", "C": 1.0, "X": ["digest"]}
 
 
-def checkpoints(folder, key=KEY, settings=(1,)):
+def open_checkpoints(folder, key=KEY, settings=(1,)):
     return Checkpoints(folder, "SomeXC", key, list(settings))
 
 
 def test_arrays_come_back(tmp_path):
-    checkpoints(tmp_path).put("x", ARRAYS)
-    again = checkpoints(tmp_path).get("x")
+    open_checkpoints(tmp_path).put("x", ARRAYS)
+    again = open_checkpoints(tmp_path).get("x")
     assert again.keys() == ARRAYS.keys()
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(again[name], array)
         assert again[name].dtype == array.dtype
         assert again[name].flags.writeable
-    assert checkpoints(tmp_path).get("y") is None
+    assert open_checkpoints(tmp_path).get("y") is None
 
 
 def test_damage_anywhere_is_noticed(tmp_path):
-    kept = checkpoints(tmp_path)
+    kept = open_checkpoints(tmp_path)
     kept.put("x", {"a": np.arange(4), "b": np.ones(3)})
     (path,) = tmp_path.glob("x.*")
     content, expected = path.read_bytes(), kept.get("x")
@@ -59,7 +59,7 @@ def test_damage_anywhere_is_noticed(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="makes a pipe")
 def test_a_pipe_is_refused(tmp_path):
-    kept = checkpoints(tmp_path)
+    kept = open_checkpoints(tmp_path)
     os.mkfifo(tmp_path / "x.safetensors")
     with pytest.raises(SavedModelError, match="is not a regular file"):
         kept.get("x")
@@ -67,11 +67,11 @@ def test_a_pipe_is_refused(tmp_path):
     (tmp_path / "fit.json").unlink()
     os.mkfifo(tmp_path / "fit.json")
     with pytest.raises(SavedModelError, match="is not a regular file"):
-        checkpoints(tmp_path)
+        open_checkpoints(tmp_path)
 
 
 def test_a_full_disk_leaves_earlier_parts(tmp_path, full_disk):
-    kept = checkpoints(tmp_path)
+    kept = open_checkpoints(tmp_path)
     kept.put("x", {"a": np.zeros(3)})
     with full_disk(after=0), pytest.raises(OSError, match="No space left"):
         kept.put("y", {"a": np.zeros(3)})
@@ -79,11 +79,11 @@ def test_a_full_disk_leaves_earlier_parts(tmp_path, full_disk):
 
 
 def test_the_settings_of_the_first_call_stay_once_a_part_is_kept(tmp_path):
-    checkpoints(tmp_path, settings=[1])
-    kept = checkpoints(tmp_path, settings=[2])
+    open_checkpoints(tmp_path, settings=[1])
+    kept = open_checkpoints(tmp_path, settings=[2])
     assert kept.settings == [2]
     kept.put("x", {"a": np.zeros(1)})
-    assert checkpoints(tmp_path, settings=[3]).settings == [2]
+    assert open_checkpoints(tmp_path, settings=[3]).settings == [2]
 
 
 @pytest.mark.parametrize(
@@ -91,30 +91,30 @@ def test_the_settings_of_the_first_call_stay_once_a_part_is_kept(tmp_path):
     [({"X": ["other"]}, "another fit: X is not the same. Give"), ({"C": 2.0}, "C was 1.0, is 2.0")],
 )
 def test_another_fit_is_refused_by_name(change, text, tmp_path):
-    checkpoints(tmp_path).put("x", {"a": np.zeros(1)})
+    open_checkpoints(tmp_path).put("x", {"a": np.zeros(1)})
     with pytest.raises(SavedModelError, match=text):
-        checkpoints(tmp_path, KEY | change)
+        open_checkpoints(tmp_path, KEY | change)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"settings": [-1]}', "[" * 10**5])
 def test_a_damaged_description_is_refused(content, tmp_path):
-    checkpoints(tmp_path).put("x", {"a": np.zeros(1)})
+    open_checkpoints(tmp_path).put("x", {"a": np.zeros(1)})
     (tmp_path / "fit.json").write_text(content)
     with pytest.raises(SavedModelError, match=r"fit\.json is damaged\. Remove the folder"):
-        checkpoints(tmp_path)
+        open_checkpoints(tmp_path)
 
 
 def test_a_part_under_another_description_is_missing(tmp_path):
-    checkpoints(tmp_path).put("x", {"a": np.zeros(1)})
+    open_checkpoints(tmp_path).put("x", {"a": np.zeros(1)})
     known = json.loads((tmp_path / "fit.json").read_text())
     (tmp_path / "fit.json").write_text(json.dumps(known | {"settings": [9]}))
-    assert checkpoints(tmp_path).get("x") is None
+    assert open_checkpoints(tmp_path).get("x") is None
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path):
     (tmp_path / "mine").touch()
     with pytest.raises(FileExistsError, match=r"holds other files, such as .*mine"):
-        checkpoints(tmp_path)
+        open_checkpoints(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ def test_a_loop_keeps_an_epoch_a_minute_and_its_end(tmp_path, monkeypatch):
         kept.append(now[0])
         return {"a": np.zeros(1)}
 
-    monkeypatch.setattr(loops.time, "monotonic", lambda: now[0])
-    loop = Loop(checkpoints(tmp_path)).within("some")
+    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now[0])
+    loop = Loop(open_checkpoints(tmp_path)).within("some")
     for now[0] in (30.0, 59.0, 61.0, 100.0, 121.5):
         loop.put(state)
     loop.put(state, is_final=True)

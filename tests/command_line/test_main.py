@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import sklearn_xc
-from sklearn_xc.command_line import main
-from sklearn_xc.command_line import tag as tag_module
+from sklearn_xc.command_line import main, tag
 
 
 def test_as_a_program():
@@ -46,7 +45,7 @@ def test_errors(run, model, others, tmp_path, monkeypatch, error, code, says):
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(tag_module, "_tags_of", fail)
+    monkeypatch.setattr(tag, "_tags_of", fail)
     found = run("tag", model, others, "--out", tmp_path / "o.csv")
     assert found[0] == code
     assert says in found[2]

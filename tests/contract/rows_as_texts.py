@@ -17,7 +17,7 @@ import numpy as np
 
 from sklearn_xc import NGAMEEmbeddingXC, embedding
 from sklearn_xc._input.checks import check_instances
-from sklearn_xc._state import values as classes
+from sklearn_xc._state import values
 from sklearn_xc._state.schema import Array, Number, declares
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._inputs import DTYPE, TextRows, label_rows, rows_in_range
@@ -82,7 +82,7 @@ def make_public(patch):
     name = RowsAsTexts.__name__
     patch.setattr(embedding, name, RowsAsTexts, raising=False)
     patch.setattr(embedding, "__all__", [*embedding.__all__, name])
-    patch.setitem(classes.MODULES, name, embedding.__name__)
+    patch.setitem(values.MODULES, name, embedding.__name__)
 
 
 def texts_of(rows):
@@ -101,10 +101,10 @@ def texts_of(rows):
         different ones.
     """
     texts = np.full(rows.shape[0], "", object)
-    values = rows.data.astype(DTYPE)
+    entries = rows.data.astype(DTYPE)
     for i in np.flatnonzero(np.diff(rows.indptr)):
         part = slice(rows.indptr[i], rows.indptr[i + 1])
-        features, own = rows.indices[part].astype(np.int64), values[part]
+        features, own = rows.indices[part].astype(np.int64), entries[part]
         digest = crc32(own.tobytes(), crc32(features.tobytes()))
         texts[i] = " ".join([*map(_word, features, own), "-".join(f"{digest:08x}")])
     return texts

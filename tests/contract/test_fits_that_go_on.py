@@ -14,7 +14,7 @@ from fitted import assert_same_answers, assert_same_model
 from registry import ENTRIES, VARIANTS, having, of_variant
 from small_data import awkward
 
-from sklearn_xc._state import checkpoints as loops
+from sklearn_xc._state import checkpoints
 from sklearn_xc._state.checkpoints import Checkpoints
 from sklearn_xc.datasets import make_xc_classification
 
@@ -42,14 +42,14 @@ def puts(monkeypatch):
     class Puts:
         n, last = 0, None
 
-    def counted(checkpoints, name, arrays, plain=Checkpoints.put):
-        plain(checkpoints, name, arrays)
+    def counted(store, name, arrays, plain=Checkpoints.put):
+        plain(store, name, arrays)
         Puts.n += 1
         if Puts.n == Puts.last:
             raise Stopped
 
     monkeypatch.setattr(Checkpoints, "put", counted)
-    monkeypatch.setattr(loops, "INTERVAL", 0.0)  # each epoch is kept
+    monkeypatch.setattr(checkpoints, "INTERVAL", 0.0)  # each epoch is kept
     return Puts
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from slow_xmc import GOOD, Refused, assert_equals_slow, read_slowly
 
 from sklearn_xc.datasets import load_xmc_file, xmc
-from sklearn_xc.datasets import xmc as _files
 from sklearn_xc.exceptions import DataFormatError, MemoryBudgetError
 
 FLOATS = [np.float32, np.float64]
@@ -119,7 +118,7 @@ def test_cut_compression(path, compress):
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
 def test_long_lines_are_refused(path, monkeypatch, compress):
-    monkeypatch.setattr(_files, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(xmc, "MAX_LINE_BYTES", 1000)
     path.write_bytes(compress(b"1 9 9\n0".ljust(1006) + b"\n"))
     load_xmc_file(path)
     path.write_bytes(compress(b"1 9 9\n0".ljust(1007) + b"\n"))

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_np
 from scipy.sparse import coo_array, csr_array
 
-from sklearn_xc.datasets import dump_xmc_file, load_xmc_file
-from sklearn_xc.datasets import xmc as xmc_writer
+from sklearn_xc.datasets import dump_xmc_file, load_xmc_file, xmc
 
 X = np.array([[0, 1.5, 0], [2.5, 0, 1]], dtype=np.float32)
 Y = np.array([[1, 0], [0, 1]])
@@ -56,7 +55,7 @@ def test_written_text(tmp_path, monkeypatch):
     X = np.array([[0, 0.1, 1], [0, 0, 0], [1e-20, 0, 16777216], [2.5, 0, 0]], dtype=np.float32)
     Y = np.array([[1, 0, 1], [0, 1, 0], [0, 0, 0], [1, 1, 1]])
     for block in (1, 1 << 18):
-        monkeypatch.setattr(xmc_writer, "_BLOCK_PAIRS", block)
+        monkeypatch.setattr(xmc, "_BLOCK_PAIRS", block)
         dump_xmc_file(path, X, Y)
         assert path.read_text() == (
             "4 3 3\n0,2 1:0.1 2:1.0\n1 \n 0:1e-20 2:1.6777216e+07\n0,1,2 0:2.5\n"
@@ -115,8 +114,8 @@ def test_an_interrupted_call_leaves_the_old_file(tmp_path, monkeypatch, name):
         written.append(first)
         return b" 0:1\n"
 
-    monkeypatch.setattr(xmc_writer, "_BLOCK_PAIRS", 1)
-    monkeypatch.setattr(xmc_writer, "_format_rows", format_rows)
+    monkeypatch.setattr(xmc, "_BLOCK_PAIRS", 1)
+    monkeypatch.setattr(xmc, "_format_rows", format_rows)
     with pytest.raises(KeyboardInterrupt):
         dump_xmc_file(path, np.ones((5, 1)), np.ones((5, 1)))
     assert path.read_text() == "the old file"

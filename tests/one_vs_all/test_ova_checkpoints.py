@@ -7,8 +7,7 @@ import pytest
 
 from sklearn_xc import OvALinearXC, OvALinearXCCV
 from sklearn_xc.datasets import make_xc_classification
-from sklearn_xc.one_vs_all import training
-from sklearn_xc.one_vs_all import warm_start as along
+from sklearn_xc.one_vs_all import training, warm_start
 from sklearn_xc.one_vs_all.losses import SquaredHinge
 
 X, Y = make_xc_classification(n_samples=300, n_features=200, n_labels=600, random_state=0)
@@ -98,7 +97,7 @@ class TestOfCrossValidation:
 
     @pytest.mark.parametrize(("share", "then_jobs"), [(0, None), (0.4, 2), (0.99, None)])
     def test_it_goes_on_wherever_it_was(self, share, then_jobs, monkeypatch, tmp_path):
-        plain, n_calls, stop = along.solve_block, 0, 10**9
+        plain, n_calls, stop = warm_start.solve_block, 0, 10**9
 
         def failing(*args, **kwargs):
             nonlocal n_calls
@@ -107,7 +106,7 @@ class TestOfCrossValidation:
                 raise KeyboardInterrupt
             return plain(*args, **kwargs)
 
-        for module in (along, training):
+        for module in (warm_start, training):
             monkeypatch.setattr(module, "solve_block", failing)
         expected = self.all_bytes(self.fitted())
         assert n_calls > 10

@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from sklearn_xc._compile.arithmetic import sampling as negatives
+from sklearn_xc._compile.arithmetic import sampling
 from sklearn_xc._compile.arithmetic.sampling import (
     ClassSampler,
     class_shares,
@@ -49,7 +49,7 @@ def chances_of(sampler, m, target, hard):
     drawn, alpha = np.empty(m + len(hard), np.int64), np.empty(m + len(hard))
     for first, last in itertools.pairwise(ends):
         drawn[: len(hard)] = hard
-        with mock.patch.object(negatives, "random_unit", return_value=(first + last) / 2):
+        with mock.patch.object(sampling, "random_unit", return_value=(first + last) / 2):
             n = draw_negatives(sampler, 0, 0, target, m, drawn, alpha, len(hard))
         chances[drawn[:n]] += last - first
     chances[target] += 1.0

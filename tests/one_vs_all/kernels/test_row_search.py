@@ -17,7 +17,7 @@ from sparse_points import (
 )
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc.one_vs_all.kernels import row_search as search
+from sklearn_xc.one_vs_all.kernels import row_search
 from sklearn_xc.one_vs_all.problem import postings
 
 NONE = np.empty(0, np.int32)
@@ -28,7 +28,7 @@ def run_search(instances, points, prune, kinks, share, most, known):
     (n, d), dtype = instances.shape, instances.dtype
     dense, scores = np.zeros(d, dtype), np.zeros(n + 1, np.float32)
     met, indptr = np.empty(n + 1, np.int32), np.full(len(kinks) + 1, -7)
-    out, is_left = search.list_rows_above(
+    out, is_left = row_search.list_rows_above(
         instances.arrays,
         postings(instances),
         points.arrays,
@@ -100,7 +100,7 @@ def test_the_highest_of_long_lists_are_kept(n, m, prune, seed):
     wanted = rng.integers(0, n + 1, m)
     indptr, rows = pooled(lists, np.int32)
     dense = np.zeros(d)
-    is_cut = search.keep_highest(
+    is_cut = row_search.keep_highest(
         instances.arrays,
         points.arrays,
         prune,
@@ -146,7 +146,7 @@ def run_similar(instances, weight, positives, wanted, most, start=None, largest=
     room = np.full(len(instances.arrays[1]) * 2 + d + 2, -7, np.int32)
     work, scores = np.zeros(d + 1), np.zeros(n + 1, np.float32)
     indptr = np.empty(m + 1, np.int64)
-    out, is_left = search.list_similar_rows(
+    out, is_left = row_search.list_similar_rows(
         instances.arrays,
         read_only(weight),
         postings(instances),

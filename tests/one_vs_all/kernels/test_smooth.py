@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc.one_vs_all.kernels import smooth as kernels
+from sklearn_xc.one_vs_all.kernels import smooth
 from sklearn_xc.one_vs_all.kernels.smooth import LANES, TILE
 from sklearn_xc.one_vs_all.losses import LOSSES
 from sklearn_xc.one_vs_all.losses.margin import compiled
@@ -36,7 +36,7 @@ def test_add_ridge(intercept, d, seed):
     expected = gradient + point
     expected[d] = intercept * gradient[d] + point[d]
     norm2, gradient_norm2 = np.full((2, LANES), np.nan)
-    kernels.add_ridge(point, intercept, gradient, norm2, gradient_norm2)
+    smooth.add_ridge(point, intercept, gradient, norm2, gradient_norm2)
     np.testing.assert_allclose(gradient, expected)
     np.testing.assert_allclose(norm2, (point[:d] ** 2).sum(axis=0), atol=1e-12)
     np.testing.assert_allclose(gradient_norm2, (expected**2).sum(axis=0))
@@ -50,7 +50,7 @@ def test_a_direction_is_begun_stepped_along_and_turned(d, seed):
     scale, weight = rng.choice([0.0, 1.0, 2.0], LANES), rng.choice([0.0, 0.5, 1.0])
     vectors, rz, squares = np.full((4, d + 1, LANES), np.nan, np.float32), *np.full((2, LANES), 9.0)
     condition, downhill = 1.0 / ((1 - weight) + weight * diagonal), -scale * gradient
-    kernels.begin_directions(gradient, scale, diagonal, weight, vectors, rz, squares)
+    smooth.begin_directions(gradient, scale, diagonal, weight, vectors, rz, squares)
     first = condition * downhill
     for found, expected in zip(vectors, (0 * first, downhill, first, first), strict=True):
         np.testing.assert_allclose(found, expected, **CLOSE)
@@ -62,7 +62,7 @@ def test_a_direction_is_begun_stepped_along_and_turned(d, seed):
     alpha, (step, residual, direction, product) = rng.normal(size=LANES), vectors.astype(float)
     step, residual = step + alpha * direction, residual - alpha * product
     gained = np.full(LANES, np.nan)
-    kernels.take_steps(alpha, gradient, scale, diagonal, vectors, gained, rz)
+    smooth.take_steps(alpha, gradient, scale, diagonal, vectors, gained, rz)
     np.testing.assert_allclose(vectors[0], step, **CLOSE)
     np.testing.assert_allclose(vectors[1], residual, **CLOSE)
     np.testing.assert_allclose(
@@ -74,11 +74,11 @@ def test_a_direction_is_begun_stepped_along_and_turned(d, seed):
 
     going, beta = rng.random(LANES) < 0.5, rng.normal(size=LANES)
     turned = np.where(going, condition * residual + beta * direction, 0.0)
-    kernels.update_directions(going.astype(float), beta, diagonal, vectors, squares)
+    smooth.update_directions(going.astype(float), beta, diagonal, vectors, squares)
     np.testing.assert_allclose(vectors[2], turned, rtol=1e-3, atol=1e-3)
     np.testing.assert_array_equal(vectors[3], vectors[2])
     stopped = rng.random(LANES) < 0.5
-    kernels.stop_steps(stopped, vectors)
+    smooth.stop_steps(stopped, vectors)
     np.testing.assert_allclose(vectors[2], np.where(stopped, 0.0, turned), rtol=1e-3, atol=1e-3)
 
 
@@ -101,7 +101,7 @@ def test_add_squares(dtype, n, d, seed):
     diagonal = rng.normal(size=(d + 1, LANES)).astype(dtype)
     expected = diagonal.astype(float)
     expected[:d] += (dense[first:last] ** 2).T @ curvatures[first:last]
-    kernels.add_squares(X, curvatures, first, last, diagonal)
+    smooth.add_squares(X, curvatures, first, last, diagonal)
     np.testing.assert_allclose(diagonal, expected, **CLOSE)
 
 
@@ -123,7 +123,7 @@ def test_add_products(dtype, n, d, seed, intercept):
         curved + (changes * scores).sum(0),
     )
     work = np.full((1, LANES), np.nan, dtype)
-    kernels.add_products(
+    smooth.add_products(
         X, curvatures, first, last, intercept, direction, work, shift, curved, product
     )
     np.testing.assert_allclose(product, expected, **CLOSE)
@@ -145,11 +145,11 @@ def test_losses_and_derivatives(dtype, cuts):
     plus, minus = 0.1 + rng.random((2, LANES)) * 3
     point = rng.normal(size=(D + 1, LANES)).astype(dtype)
     squares = np.empty(N)
-    kernels.measure_rows(tuple(map(read_only, rows)), 1.0, squares)
+    smooth.measure_rows(tuple(map(read_only, rows)), 1.0, squares)
     next_positive, end = y.indptr[:-1].astype(np.int64), y.indptr[1:].astype(np.int64)
     loss, trace = np.zeros((2, LANES))
     gradient, curvatures = np.zeros((D + 1, LANES)), np.full((N, LANES), np.nan, dtype)
-    add_losses = kernels.smooth_loss_kernel(compiled(LOSSES["logistic"]()))
+    add_losses = smooth.smooth_loss_kernel(compiled(LOSSES["logistic"]()))
     data = tuple(map(read_only, rows)), read_only(weight), squares
     targets = read_only(y.indices.astype(np.int32)), next_positive, end
     tile, sums = np.empty((4, TILE, LANES)), (loss, gradient, trace, curvatures)

@@ -14,7 +14,7 @@ from sparse_points import (
 )
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc.one_vs_all.kernels import working_set as ws
+from sklearn_xc.one_vs_all.kernels import working_set
 from sklearn_xc.one_vs_all.kernels.block_newton import Lanes, WorkingSets
 
 
@@ -23,7 +23,7 @@ def run_describe(instances, weight, positives, mean):
     y_indptr, y_rows = pooled(positives, np.int32)
     work, room = np.zeros(d), np.full(len(instances.arrays[1]) + d + 1, -7, np.int32)
     out = np.full((3, len(positives)), np.nan)
-    ws.describe_positives(
+    working_set.describe_positives(
         instances.arrays,
         read_only(weight),
         (read_only(y_indptr), read_only(y_rows)),
@@ -72,7 +72,7 @@ class Copies:
         data, weight, first_entry = np.empty(total), np.empty(len(rows)), np.empty(m, np.int64)
         self.indptr, features = np.full(m + 1, -7), np.empty(total + 1, np.int32)
         position = np.full(d, -1, np.int32)
-        ws.copy_rows_of_lanes(
+        working_set.copy_rows_of_lanes(
             self.instances.arrays,
             read_only(self.weight),
             NEGATIVES,
@@ -154,7 +154,7 @@ def test_points_that_are_mixed_and_moved(n, d, m, seed):
     of_positives, of_shared, shared = rng.normal(size=m), rng.normal(size=m), rng.normal(size=d + 1)
     points, norm2 = copies.random_pool(rng), np.full(m, np.nan)
     before, dense = points.copy(), np.zeros(d + 1)
-    ws.mix_points(
+    working_set.mix_points(
         copies.sets,
         (copies.indptr, copies.features),
         (of_positives, of_shared, shared),
@@ -165,7 +165,7 @@ def test_points_that_are_mixed_and_moved(n, d, m, seed):
     assert not dense.any()
     old = Points(rng, m, d)
     moved, moved_norm2 = before.copy(), np.full(m, np.nan)
-    ws.move_points(
+    working_set.move_points(
         old.arrays,
         (copies.indptr, copies.features),
         dense,
@@ -197,7 +197,7 @@ def test_points_that_are_pruned(n, d, m, prune, seed):
     lanes, before = copies.lanes(points, current), points.copy()
     weights, rises = copies.random_pool(rng, 1), np.full(m, np.nan)
     dense = np.zeros(d)
-    ws.prune_points(
+    working_set.prune_points(
         lanes,
         prune,
         (copies.indptr, copies.features),

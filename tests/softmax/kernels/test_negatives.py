@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 
-from sklearn_xc._compile.arithmetic import sampling as negatives
+from sklearn_xc._compile.arithmetic import sampling
 from sklearn_xc._compile.arithmetic.sampling import (
     ClassSampler,
     class_shares,
@@ -55,7 +55,7 @@ def draw_from(sampler, start, m, target=None, taken=()):
     """Return the classes and factors of a random start, by the uncompiled functions."""
     drawn, alpha = np.full(m + len(taken), -1, np.int64), np.ones(m + len(taken))
     drawn[: len(taken)] = taken
-    with mock.patch.object(negatives, "random_unit", return_value=start):
+    with mock.patch.object(sampling, "random_unit", return_value=start):
         if target is None:
             n = draw_classes(sampler, 0, 0, m, drawn, alpha)
         else:

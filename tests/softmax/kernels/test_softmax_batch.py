@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from asv_bench.softmax.biased_rules import BIASED_RULES
-from sklearn_xc._compile.arithmetic import sampling as negatives
+from sklearn_xc._compile.arithmetic import sampling
 from sklearn_xc._compile.arithmetic.sampling import (
     ClassSampler,
     class_shares,
@@ -222,7 +222,7 @@ def test_the_mean_step_follows_the_gradient(monkeypatch, method, shares):
     data.weight = data.weight / data.weight.mean()
     data.counts = np.bincount(data.classes, minlength=n_classes)
     forced = []
-    monkeypatch.setattr(negatives, "random_unit", lambda key, step: forced[-1])
+    monkeypatch.setattr(sampling, "random_unit", lambda key, step: forced[-1])
     monkeypatch.setattr(class_scores, "lowest_bit", lowest_bit)
     W = data.V * data.scale[:, None]
     batches = list(itertools.combinations(range(data.n), size))

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import scipy.special
 
 from asv_bench.softmax.biased_rules import BIASED_RULES
-from sklearn_xc._compile.arithmetic import sampling as negatives
+from sklearn_xc._compile.arithmetic import sampling
 from sklearn_xc._compile.arithmetic.sampling import ClassSampler, draw_negatives, mix_key
 from sklearn_xc._compile.jit import kernel
 from sklearn_xc._input.data import read_only
@@ -284,7 +284,7 @@ N_DRAWN = 2
 
 def step_from(monkeypatch, data, method, pair, start, ridge, setting):
     """Return the change of weights, intercepts and u by a step drawn from a start, per rate."""
-    monkeypatch.setattr(negatives, "random_unit", lambda key, step: start)
+    monkeypatch.setattr(sampling, "random_unit", lambda key, step: start)
     data.order = np.arange(data.n)
     _, V, scale, u, b = run(
         data,
