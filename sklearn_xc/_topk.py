@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import check_count, refuse_disguised
+from sklearn_xc._input.arguments import check_count, refuse_masks_and_dates
 from sklearn_xc._input.data import check_sparse
 from sklearn_xc._input.sklearn_private import ConstantPredictor, num_samples, safe_indexing
 from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
@@ -220,7 +220,7 @@ def topk_allowed(
     """
     check_sparse(X, "X", "topk")
     if np.ma.isMaskedArray(X):
-        refuse_disguised(X, "topk: X")
+        refuse_masks_and_dates(X, "topk: X")
     k = check_topk_size(k, X)
     given, (classifier, X) = X, unwrap(estimator, X)
     if callable(allowed):

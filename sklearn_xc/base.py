@@ -19,11 +19,11 @@ from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
 from sklearn_xc._labels.best_allowed import BestAllowed, Scorer
 from sklearn_xc._labels.changes import ChangeableLabels
 from sklearn_xc._labels.explanation import Explanation, as_row, by_omission, check_names, of_weights
-from sklearn_xc._labels.names import place_of
+from sklearn_xc._labels.names import position_of
 from sklearn_xc._labels.out_of_fold import in_parts, n_rows
 from sklearn_xc._parallel.memory import parse_bytes
 from sklearn_xc._parallel.threads import count_threads
-from sklearn_xc._state.fitted import SavedEstimator, reads_one_state, sharing
+from sklearn_xc._state.fitted import SavedEstimator, reads_snapshot, shallow_copy
 from sklearn_xc._state.schema import Array, Choice, Number, Tested, declares
 from sklearn_xc._topk import check_topk_size, just_below
 from sklearn_xc.exceptions import UnseenLabelWarning
@@ -75,9 +75,9 @@ class XCClassifier(
     #: Positions of labels without training instance (or other information), rising.
     _unseen_labels: np.ndarray = np.empty(0, np.int64)
     #: Other information that ``_unseen_labels`` lack, for the warning.
-    _nor_known_by = ""
+    _also_lacking = ""
 
-    @reads_one_state
+    @reads_snapshot
     def predict_topk(
         self, X: Any, k: int = 5, *, candidates: Any = None, exclude: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -141,7 +141,7 @@ class XCClassifier(
             return self._allowed_topk(X, k, allowed)
         return self._unseen_last(*self._topk_scores(X, k))
 
-    @reads_one_state
+    @reads_snapshot
     def decision_function(self, X: Any) -> Any:
         """Return scores; the container follows that of y in fit.
 
@@ -181,7 +181,7 @@ class XCClassifier(
         scores = self._below_trained(self._all_scores(X))
         return scores[:, 0] if self._is_binary else scores
 
-    @reads_one_state
+    @reads_snapshot
     def predict(self, X: Any) -> Any:
         """Return the labels of each instance; the container follows that of y in fit.
 
@@ -233,7 +233,7 @@ class XCClassifier(
         labels, _ = self._topk_scores(X, check_topk_size(1, X, self))
         return self.classes_[labels[:, 0]]
 
-    @reads_one_state
+    @reads_snapshot
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return precision@1: the share of instances whose best label is one of theirs.
 
@@ -284,7 +284,7 @@ class XCClassifier(
         weight = check_weights(self, sample_weight, n)
         return precision_at_k(y, labels, k=1, sample_weight=weight)
 
-    @reads_one_state
+    @reads_snapshot
     def explain(
         self, x: Any, label: Any, *, feature_names: Any = None, n_features: int | None = 10
     ) -> Explanation:
@@ -368,14 +368,14 @@ class XCClassifier(
     def _scores_of(self, X: Any, position: int) -> np.ndarray:
         """Return the scores of one label, (n,), of instances that have been checked."""
         known = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
-        scores = sharing(self, known)._all_scores(X)
+        scores = shallow_copy(self, known)._all_scores(X)
         if self._is_binary:
             return scores[:, 0] if position else -scores[:, 0]
         return scores[:, position]
 
     def _position(self, label: Any) -> int:
         """Return the position of a label in ``classes_``."""
-        place = place_of(label, self.classes_, type(self).__name__)
+        place = position_of(label, self.classes_, type(self).__name__)
         if place in self._unseen_labels:
             raise ValueError(
                 f"{type(self).__name__}: label {label!r} has no training instance: no feature "
@@ -408,7 +408,7 @@ class XCClassifier(
         some = ", ".join(repr(label) for label in self.classes_[unseen[:5]].tolist())
         warnings.warn(
             f"{type(self).__name__}: {unseen.size} of {len(self.classes_)} labels have no training "
-            f"instance{self._nor_known_by} ({some}{', ...' if unseen.size > 5 else ''}). They are "
+            f"instance{self._also_lacking} ({some}{', ...' if unseen.size > 5 else ''}). They are "
             "never predicted, and rank below all others.",
             UnseenLabelWarning,
             stacklevel=5,

@@ -181,7 +181,7 @@ def check_count(value: Any, name: str, least: int = 1, most: int | None = None) 
     return int(value)
 
 
-def refuse_disguised(values: Any, name: str) -> None:
+def refuse_masks_and_dates(values: Any, name: str) -> None:
     """Refuse masked arrays, dates and times, which numpy silently converts to numbers.
 
     Parameters
@@ -248,14 +248,14 @@ def check_numbers(values: Any, name: str, n: int | None, each: str) -> np.ndarra
         For other shapes and dtypes, NaN and infinity.
     """
     expected = f"{'' if n is None else f'{n} '}finite numbers were expected, one for each {each}"
-    refuse_disguised(values, name)
+    refuse_masks_and_dates(values, name)
     if sp.issparse(values):
         raise ValueError(f"{name} is a sparse matrix; {expected}.")
     try:
         array = np.asarray(values)
     except (ValueError, TypeError) as error:  # rows of different lengths
         raise ValueError(f"{name} is no array of one dimension; {expected}.") from error
-    refuse_disguised(array, name)
+    refuse_masks_and_dates(array, name)
     if array.dtype.kind not in "biuf":
         strange = _first_strange(array)
         raise ValueError(f"{name} holds {strange} (dtype {array.dtype}); {expected}.")

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from sklearn_xc._input.arguments import check_numbers, is_missing, refuse_disguised, to_array
+from sklearn_xc._input.arguments import check_numbers, is_missing, refuse_masks_and_dates, to_array
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets, as_csr_rows, check_sparse
 from sklearn_xc._labels.name_lists import refuse_written_lists
 from sklearn_xc._labels.names import column_names, names_of_columns, refuse_other_columns
@@ -55,7 +55,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> CsrRows | DenseRows:
 
 def _checked(estimator: Any, X: Any, reset: bool) -> Any:
     name = type(estimator).__name__
-    refuse_disguised(X, f"{name}: X")
+    refuse_masks_and_dates(X, f"{name}: X")
     is_list = isinstance(X, list | tuple) or (not sp.issparse(X) and getattr(X, "ndim", 0) == 1)
     if is_list and isinstance(next(iter(X), None), str):
         raise ValueError(
@@ -158,7 +158,7 @@ def _as_array(y: Any, name: str) -> Any:
     if sp.issparse(y):
         return y
     if np.ma.isMaskedArray(y):  # dates may be classes
-        refuse_disguised(y, f"{name}: y")
+        refuse_masks_and_dates(y, f"{name}: y")
     try:
         y = to_array(y)
     except ValueError as error:  # rows of different lengths
@@ -245,7 +245,7 @@ def distinct_classes(classes: Any, name: str) -> np.ndarray:
     """
     name = f"{name}: classes"
     if np.ma.isMaskedArray(classes):
-        refuse_disguised(classes, name)
+        refuse_masks_and_dates(classes, name)
     try:
         array = to_array(classes)
     except ValueError as error:  # of different lengths

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._input.arguments import refuse_disguised
+from sklearn_xc._input.arguments import refuse_masks_and_dates
 
 #: Number of words and features in a message.
 _NAMED = 3
@@ -53,7 +53,7 @@ class GivenVectors:
             f"{who} must be an array of shape (n_features, dim) of finite numbers, fitted word "
             "vectors, or a tuple of words and their vectors"
         )
-        refuse_disguised(values, who)
+        refuse_masks_and_dates(values, who)
         if hasattr(given, "get_params") and words is None:
             raise ValueError(
                 f"{who} must be fitted word vectors, with words_ and vectors_. Got "

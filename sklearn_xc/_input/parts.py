@@ -14,7 +14,7 @@ from sklearn_xc._labels.features import LabelFeatures
 from sklearn_xc._labels.out_of_fold import as_rows
 
 
-class MadeFeatures(NamedTuple):
+class RefittableFeatures(NamedTuple):
     """Features, their source, and the vectorizer.
 
     Attributes
@@ -37,13 +37,13 @@ class MadeFeatures(NamedTuple):
             features = fit_transform(fitted, source)
         except ValueError:
             return None
-        return Refitted(MadeFeatures(features, source, self.vectorizer), fitted, self.source)
+        return Refitted(RefittableFeatures(features, source, self.vectorizer), fitted, self.source)
 
 
 class Refitted(NamedTuple):
     """A vectorizer refitted to some rows, their features, and the source of all rows."""
 
-    made: MadeFeatures
+    refittable: RefittableFeatures
     vectorizer: Any
     source: Any
 
@@ -59,23 +59,23 @@ def fit_transform(vectorizer: Any, source: Any) -> Any:
     return vectorizer.fit(source, None).transform(source)
 
 
-_MADE: ContextVar[MadeFeatures | None] = ContextVar("made features", default=None)
+_REFITTABLE: ContextVar[RefittableFeatures | None] = ContextVar("refittable features", default=None)
 
 
 @contextmanager
-def made_from(made: MadeFeatures | None) -> Iterator[None]:
+def may_refit(refittable: RefittableFeatures | None) -> Iterator[None]:
     """Context in which fits to these features may refit the vectorizer."""
-    token = _MADE.set(made)
+    token = _REFITTABLE.set(refittable)
     try:
         yield
     finally:
-        _MADE.reset(token)
+        _REFITTABLE.reset(token)
 
 
-def made_features(X: Any) -> MadeFeatures | None:
-    """Return the record of X if ``made_from`` was called with these features."""
-    made = _MADE.get()
-    return made if made is not None and made.features is X else None
+def refittable_features(X: Any) -> RefittableFeatures | None:
+    """Return the record of X if ``may_refit`` was called with these features."""
+    refittable = _REFITTABLE.get()
+    return refittable if refittable is not None and refittable.features is X else None
 
 
 def is_bound_to_columns(classifier: Any, features: Any) -> bool:

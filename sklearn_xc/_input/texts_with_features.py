@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import as_sequence, frame_columns, refuse_disguised
+from sklearn_xc._input.arguments import as_sequence, frame_columns, refuse_masks_and_dates
 from sklearn_xc._input.data import check_sparse
 from sklearn_xc._state.schema import declares
 
@@ -149,7 +149,7 @@ def as_texts(texts: Any, name: str) -> np.ndarray:
 def _as_matrix(features: Any) -> Any:
     """Return features as a matrix that can be indexed by rows."""
     check_sparse(features, f"{_NAME}: features")
-    refuse_disguised(features, f"{_NAME}: features")
+    refuse_masks_and_dates(features, f"{_NAME}: features")
     if sp.issparse(features):
         return features.tocsr()
     try:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import as_sequence, is_missing, refuse_disguised, to_array
+from sklearn_xc._input.arguments import as_sequence, is_missing, refuse_masks_and_dates, to_array
 from sklearn_xc._input.data import check_sparse, rows_are_canonical
 from sklearn_xc._labels.name_lists import is_list, warn_of_unknown
-from sklearn_xc._labels.names import column_names, did_you_mean, of_kind
+from sklearn_xc._labels.names import as_name_of_kind, column_names, did_you_mean
 
 #: Names that a message lists at most.
 _LISTED = 5
@@ -176,7 +176,7 @@ def read_allowed(
     are_excluded, n_labels = candidates is None, len(classes)
     given, name = (exclude, "exclude") if are_excluded else (candidates, "candidates")
     name = f"{who}: {name}"
-    refuse_disguised(given, name)
+    refuse_masks_and_dates(given, name)
     given = as_sequence(given)
     if sp.issparse(given) or len(getattr(given, "shape", ())) > 1:
         _refuse_other_columns(given, classes, name)
@@ -244,7 +244,7 @@ def _positions(
             takes_bools or not isinstance(one, bool | np.bool_)
         )
         if is_name:
-            positions[at] = known.get(of_kind(one, are_texts), -1)
+            positions[at] = known.get(as_name_of_kind(one, are_texts), -1)
         if positions[at] < 0 and not (is_name and may_be_unknown) and one not in strange:
             strange.append(one)
     if strange:

@@ -20,7 +20,7 @@ from sklearn_xc._labels.name_lists import (
     warn_of_separator,
     warn_of_unknown,
 )
-from sklearn_xc._labels.names import as_name_array, check_label_names, of_kind
+from sklearn_xc._labels.names import as_name_array, as_name_of_kind, check_label_names
 from sklearn_xc._state.schema import Array, Holds, declares
 from sklearn_xc.exceptions import UnknownLabelWarning
 from sklearn_xc.metrics.check import as_array, pairs_of_dense, pairs_of_sparse
@@ -297,7 +297,7 @@ class LabelBinarizerXC(BaseEstimator):
 
     def _read_known(self, y: Any) -> list[list]:
         """Read names after fit, as texts if those of fit were texts, else as integers."""
-        return [[of_kind(name, self._are_texts) for name in row] for row in self._read(y)]
+        return [[as_name_of_kind(name, self._are_texts) for name in row] for row in self._read(y)]
 
     def _fit(self, rows: list[list]) -> None:
         who = type(self).__name__

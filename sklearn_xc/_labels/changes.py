@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._input.arguments import refuse_disguised
+from sklearn_xc._input.arguments import refuse_masks_and_dates
 from sklearn_xc._input.checks import distinct_classes
 from sklearn_xc._input.data import CsrRows
-from sklearn_xc._labels.names import check_label_names, place_of
-from sklearn_xc._state.fitted import built_apart, sharing
+from sklearn_xc._labels.names import check_label_names, position_of
+from sklearn_xc._state.fitted import fits_in_one_step, shallow_copy
 from sklearn_xc._state.schema import SHARED_LENGTHS, Array, Estimator, Record, declarations
 
 
@@ -69,23 +69,23 @@ def estimator_with_classes(estimator: Any, classes: np.ndarray) -> Any:
     return _changed(estimator, "_name_labels", classes)
 
 
-def apart(estimator: Any) -> Any:
+def independent_copy(estimator: Any) -> Any:
     """Return an estimator, or Pipeline, over the same arrays, which later changes do not affect.
 
     An estimator of another package is returned itself.
     """
     if hasattr(estimator, "_name_labels"):
-        return sharing(estimator, dict(vars(estimator)))
+        return shallow_copy(estimator, dict(vars(estimator)))
     if hasattr(estimator, "steps"):
         other = copy.copy(estimator)
-        other.steps = [(name, apart(step)) for name, step in estimator.steps]
+        other.steps = [(name, independent_copy(step)) for name, step in estimator.steps]
         return other
     return estimator
 
 
 def _changed(estimator: Any, method: str, argument: np.ndarray) -> Any:
     if hasattr(estimator, method):
-        changed = sharing(estimator, dict(vars(estimator)))
+        changed = shallow_copy(estimator, dict(vars(estimator)))
         getattr(changed, method)(argument)
         return changed
     if hasattr(estimator, "steps"):
@@ -223,7 +223,7 @@ class ChangeableLabels:
         """Set the names of the labels."""
         self.classes_ = classes
 
-    @built_apart
+    @fits_in_one_step
     def drop_labels(self, labels: Any) -> Any:
         """Drop some labels; the weights of the others do not change.
 
@@ -270,7 +270,7 @@ class ChangeableLabels:
         self._take_labels(np.flatnonzero(is_kept))
         return self
 
-    @built_apart
+    @fits_in_one_step
     def rename_labels(self, names: Any) -> Any:
         """Rename labels; nothing else changes.
 
@@ -337,12 +337,12 @@ class ChangeableLabels:
     def _places(self, labels: Any, method: str) -> np.ndarray:
         """Return the positions of labels, int64, distinct."""
         who = f"{type(self).__name__}.{method}"
-        refuse_disguised(labels, f"{who}: labels")
+        refuse_masks_and_dates(labels, f"{who}: labels")
         if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
             raise TypeError(f"{who}: labels must be a list of labels. Got {labels!r}.")
         known = {label: place for place, label in enumerate(self.classes_.tolist())}
         places = [
-            known[label] if _is_key(label, known) else place_of(label, self.classes_, who)
+            known[label] if _is_key(label, known) else position_of(label, self.classes_, who)
             for label in (labels.tolist() if hasattr(labels, "tolist") else labels)
         ]
         found = np.array(places, np.int64)

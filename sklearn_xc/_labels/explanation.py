@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import refuse_disguised
+from sklearn_xc._input.arguments import refuse_masks_and_dates
 from sklearn_xc._input.data import CsrRows
 
 #: Scores computed at a time.
@@ -192,13 +192,13 @@ def as_row(x: Any, who: str) -> Any:
         raise ValueError(f"{who}: x must be one instance of numbers.") from error
     if not is_flat:
         return x
-    refuse_disguised(x, f"{who}: x")
+    refuse_masks_and_dates(x, f"{who}: x")
     return np.asarray(x).reshape(1, -1)
 
 
 def check_names(feature_names: Any, n_features: int, name: str) -> np.ndarray:
     """Return names of features as an array of texts or integers."""
-    refuse_disguised(feature_names, name)
+    refuse_masks_and_dates(feature_names, name)
     try:
         names = np.asarray(feature_names)
     except ValueError as error:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import refuse_disguised
+from sklearn_xc._input.arguments import refuse_masks_and_dates
 from sklearn_xc._input.data import check_sparse
 from sklearn_xc._input.texts_with_features import TextsWithFeatures, is_sequence, shown
 from sklearn_xc._state.schema import declares
@@ -162,7 +162,7 @@ def check_features(features: Any, name: str) -> None:
     if isinstance(features, TextsWithFeatures):
         features = features.features
     check_sparse(features, name)
-    refuse_disguised(features, name)
+    refuse_masks_and_dates(features, name)
 
 
 def _is_text(features: Any) -> bool:

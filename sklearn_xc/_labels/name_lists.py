@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import as_sequence, frame_columns, is_missing, refuse_disguised
+from sklearn_xc._input.arguments import (
+    as_sequence,
+    frame_columns,
+    is_missing,
+    refuse_masks_and_dates,
+)
 from sklearn_xc._labels.names import did_you_mean
 from sklearn_xc.exceptions import UnknownLabelWarning
 
@@ -86,7 +91,7 @@ def read_name_lists(y: Any, separator: str | None, who: str) -> list[list]:
     ValueError
         For both texts and integers, and for lists written as text.
     """
-    refuse_disguised(y, f"{who}: y")
+    refuse_masks_and_dates(y, f"{who}: y")
     y = as_sequence(y)
     if sp.issparse(y) or frame_columns(y) is not None:
         raise TypeError(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._input.arguments import frame_columns, refuse_disguised
+from sklearn_xc._input.arguments import frame_columns, refuse_masks_and_dates
 
 #: Names that are compared, at some 10 us each, and characters of each.
 _MOST_NAMES, _MOST_READ = 100_000, 200
@@ -131,7 +131,7 @@ def check_label_names(names: Any, n_labels: int | None, name: str) -> np.ndarray
     TypeError
         For a masked array, and what is no sequence.
     """
-    refuse_disguised(names, name)
+    refuse_masks_and_dates(names, name)
     wanted = f"{name} must be {'a name' if n_labels is None else f'{n_labels} names'}, texts or "
     wanted += "integers, one for each label"
     if isinstance(names, str | bytes) or not hasattr(names, "__iter__"):
@@ -158,7 +158,7 @@ def as_name_array(names: list) -> np.ndarray:
     return array
 
 
-def of_kind(name: Any, are_texts: bool) -> Any:
+def as_name_of_kind(name: Any, are_texts: bool) -> Any:
     """Return an integer as text, or the text of an integer as integer, as other names are."""
     if are_texts:
         return str(int(name)) if isinstance(name, Integral) else name
@@ -182,7 +182,7 @@ def refuse_other_columns(y: Any, known: np.ndarray, who: str) -> None:
     raise ValueError(f"{who}: y has a label column {odd!r}, which was not there in fit.")
 
 
-def place_of(label: Any, classes: np.ndarray, who: str) -> int:
+def position_of(label: Any, classes: np.ndarray, who: str) -> int:
     """Return the position of one label in ``classes_``.
 
     Raises

@@ -98,7 +98,7 @@ def fit_clone(
         X, y = safe_indexing(as_rows(X), rows), safe_indexing(as_rows(y), rows)
     fitted = clone(estimator)
     task = Task() if task is None else task
-    with said_by(part, who), task.around(fitted):
+    with named_errors(part, who), task.around(fitted):
         fitted.fit(X, y, **arguments)
     return fitted, time.perf_counter() - began
 
@@ -182,7 +182,7 @@ class RoutesFit:
         return {f"{prefix}sample_weight": weight}
 
 
-def ask(
+def predict_topk_of(
     part: str,
     fitted: Any,
     X: Any,
@@ -221,7 +221,7 @@ def ask(
         places = np.full(len(classes) + 1, -1)  # the last is of classes that y does not have
         places[positions_of(own, classes, are_columns=are_columns)] = np.arange(len(own))
         allowed = allowed.moved(places[:-1], len(own))
-    with said_by(part, who):
+    with named_errors(part, who):
         # After a 1-D y, a classifier has the classes of its training rows only.
         labels, scores = topk_allowed(fitted, X, k, allowed, unseen if are_columns else ())
         known = classes_of(fitted)
@@ -277,7 +277,7 @@ def unknown_to(members: Sequence[Any], label_counts: np.ndarray, *, is_prefit: b
 _OWN = (NotFittedError, SavedModelError)
 
 
-class said_by:  # noqa: N801  used as a function
+class named_errors:  # noqa: N801  used as a function
     """Prefix errors of a part of an estimator with its name."""
 
     def __init__(self, part: str, who: str) -> None:

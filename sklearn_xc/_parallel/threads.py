@@ -46,12 +46,12 @@ def count_threads(n_jobs: Any, name: str = "n_jobs") -> int:
     if n_jobs is not None:
         n_jobs = int(np.clip(int(n_jobs), -most, most))
     backend, configured = get_active_backend()
-    if is_of_joblib(backend):
+    if is_local_joblib(backend):
         return max(1, min(effective_n_jobs(n_jobs), most))
     return max(1, min(ThreadingBackend().effective_n_jobs(n_jobs or configured), most))
 
 
-def is_of_joblib(backend: Any) -> bool:
+def is_local_joblib(backend: Any) -> bool:
     """Return whether a backend is one that joblib has for a single machine."""
     return type(backend).__module__ == ThreadingBackend.__module__
 

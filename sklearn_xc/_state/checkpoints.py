@@ -221,7 +221,7 @@ def restore(arrays: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray]) -
 
 
 @contextmanager
-def kept_loops(estimator: Any, data: Data | None, seed: int) -> Iterator[tuple[Loop, int]]:
+def checkpointed_loop(estimator: Any, data: Data | None, seed: int) -> Iterator[tuple[Loop, int]]:
     """Yield a loop in the ``checkpoint_dir`` of an estimator, and the seed that began its fit.
 
     With `data` None, as where the call is no ``fit``, nothing is kept.

@@ -109,7 +109,7 @@ def check_edits(estimator: Any) -> None:
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def built_apart(method: Method) -> Method:
+def fits_in_one_step(method: Method) -> Method:
     """Decorate a method that trains: it works on a copy, which takes effect at its end."""
 
     @functools.wraps(method)
@@ -118,11 +118,11 @@ def built_apart(method: Method) -> Method:
         if method.__name__ != "fit" or given.get("warm_start"):
             check_edits(self)
         outer = vars(self).get(EDITED)
-        apart = sharing(self, vars(self) | {k: _as_python(v) for k, v in given.items()})
-        vars(apart)[EDITED] = False
-        with _announced(self), callbacks_around(apart):
-            method(apart, *args, **kwargs)
-        state = vars(apart) | given
+        copy = shallow_copy(self, vars(self) | {k: _as_python(v) for k, v in given.items()})
+        vars(copy)[EDITED] = False
+        with _announced(self), callbacks_around(copy):
+            method(copy, *args, **kwargs)
+        state = vars(copy) | given
         if outer is not False:
             del state[EDITED]
         object.__setattr__(self, "__dict__", state)  # one step: our __setattr__ has more
@@ -131,13 +131,13 @@ def built_apart(method: Method) -> Method:
     return build  # type: ignore[return-value]
 
 
-def reads_one_state(method: Method) -> Method:
+def reads_snapshot(method: Method) -> Method:
     """Decorate a method that predicts: it reads one fit, whatever other threads do meanwhile."""
 
     @functools.wraps(method)
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
         check_edits(self)
-        same = sharing(self, vars(self))
+        same = shallow_copy(self, vars(self))
         with _announced(self):
             return method(same, *args, **kwargs)
 
@@ -159,7 +159,7 @@ def _as_python(value: Any) -> Any:
     return float(value) if isinstance(value, np.floating) else value
 
 
-def sharing(estimator: Any, attributes: dict[str, Any]) -> Any:
+def shallow_copy(estimator: Any, attributes: dict[str, Any]) -> Any:
     """Return an estimator of the same class over `attributes`."""
     other = object.__new__(type(estimator))
     other.__dict__ = attributes

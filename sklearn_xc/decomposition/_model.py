@@ -14,7 +14,7 @@ from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import Scorer, best_of_pairs, rows_of_like_size
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.threads import for_row_ranges
-from sklearn_xc._state.fitted import reads_one_state
+from sklearn_xc._state.fitted import reads_snapshot
 from sklearn_xc._state.schema import Array, Choice, Number, Record, declares
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc._training.adam import MovingRows, with_intercepts
@@ -74,7 +74,7 @@ class HiddenLayerModel(XCClassifier):
     _frequencies: LabelFrequencies
     _epochs_done: float
 
-    @reads_one_state
+    @reads_snapshot
     def embed(self, X: Any) -> np.ndarray:
         """Return the vector of each instance in which scores are linear.
 
@@ -101,7 +101,7 @@ class HiddenLayerModel(XCClassifier):
         self._require_dense(shape, "the embedding, {} instances x {}")
         return self._embedded(instances)
 
-    @reads_one_state
+    @reads_snapshot
     def predict_topk(
         self,
         X: Any,

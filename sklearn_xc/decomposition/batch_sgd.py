@@ -2,11 +2,11 @@
 
 The rows of a few mini-batches are searched for together::
 
-    rows -> layer.visit -> V -> candidate labels of all                  gradients
+    rows -> layer.embed -> V -> candidate labels of all                     gradients
     for each mini-batch
-        layer.again -> V -> gradient by the scores of the candidates     gradients
-                              |-> gradient by V -> layer.backward
-                              '-> rows of W take a step -> the index is updated
+        layer.embed_again -> V -> gradient by the scores of the candidates  gradients
+                             |-> gradient by V -> layer.backward
+                             '-> rows of W take a step -> the index is updated
 """
 
 from collections.abc import Callable, Iterator
@@ -72,15 +72,15 @@ def take_steps(
     ------
     Step
     """
-    whole = layer.visit(rows)
+    whole = layer.embed(rows)
     batches = sets.batch(rows, whole.V)
     found = method.search(weights.values, weights.queries(whole.V), team)
     for first in range(0, len(rows), batch_size):
         last = min(first + batch_size, len(rows))
-        visit, batch = whole.part(first, last), batches.part(first, last)
+        embedded, batch = whole.part(first, last), batches.part(first, last)
         if first > 0 and layer.moving:
-            visit = layer.again(visit)
-        batch = batch._replace(V=weights.queries(visit.V))
+            embedded = layer.embed_again(embedded)
+        batch = batch._replace(V=weights.queries(embedded.V))
         own = None if found is None else found.part(first, last)
         gradient = method.of(weights.values, batch, own, team)
         n, room = gradient.labels.shape
@@ -88,8 +88,8 @@ def take_steps(
         entries = Entries(starts, gradient.counts, gradient.labels.ravel(), gradient.values.ravel())
         by_V = weights.sums(entries) if layer.moving else None
         step = rate()
-        moved, lengths = weights.step(entries, visit.V, step)
+        moved, lengths = weights.step(entries, embedded.V, step)
         method.moved(moved, lengths)
         if by_V is not None:
-            layer.backward(visit, by_V, step)
+            layer.backward(embedded, by_V, step)
         yield Step(n, float(gradient.losses.sum()), len(moved))

@@ -20,7 +20,7 @@ from sklearn_xc._input.given_vectors import GivenVectors
 from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.threads import count_threads, one_blas_thread
-from sklearn_xc._state.fitted import built_apart, sharing
+from sklearn_xc._state.fitted import fits_in_one_step, shallow_copy
 from sklearn_xc.base import threshold_for
 from sklearn_xc.decomposition._model import HiddenLayerModel
 from sklearn_xc.decomposition._training_set import TrainingConfig, TrainingSet, merge_instances
@@ -338,7 +338,7 @@ class DecompMIPSClassifier(HiddenLayerModel):
     n_iter_: int
 
     @fit_context(prefer_skip_nested_validation=True)
-    @built_apart
+    @fits_in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DecompMIPSClassifier":
         """Train the model.
 
@@ -551,7 +551,7 @@ class DecompMIPSClassifier(HiddenLayerModel):
         reports: list[EpochReport] = []
 
         def model_now() -> dict[str, Any]:  # for callbacks
-            model = sharing(self, dict(vars(self)))
+            model = shallow_copy(self, dict(vars(self)))
             copies = (None if array is None else array.copy() for array in trainer.weights())
             model._keep_weights(trainer, Weights(*copies), reports)
             return vars(model)

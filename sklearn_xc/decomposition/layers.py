@@ -49,15 +49,15 @@ class IdentityLayer:
         """Return the embeddings of some rows, without dropout."""
         return self._X.take(rows).to_dense().values + 0  # no zeros are negative
 
-    def visit(self, rows: np.ndarray) -> EmbeddedRows:
+    def embed(self, rows: np.ndarray) -> EmbeddedRows:
         """Return the embeddings of some rows, with dropout."""
         return EmbeddedRows(self.forward(rows), None)
 
-    def again(self, visit: EmbeddedRows) -> EmbeddedRows:
-        """Return the visit."""
-        return visit
+    def embed_again(self, embedded: EmbeddedRows) -> EmbeddedRows:
+        """Return `embedded` itself: instances have no vectors of features that move."""
+        return embedded
 
-    def backward(self, visit: EmbeddedRows, gradient: np.ndarray, rate: float) -> None:
+    def backward(self, embedded: EmbeddedRows, gradient: np.ndarray, rate: float) -> None:
         """Do nothing."""
 
 
@@ -107,27 +107,27 @@ class HiddenLayer:
         """Return the embeddings of some rows, without dropout."""
         return self.vectors.sums(self._entries(rows))
 
-    def visit(self, rows: np.ndarray) -> EmbeddedRows:
+    def embed(self, rows: np.ndarray) -> EmbeddedRows:
         """Return the embeddings of some rows, with dropout."""
         entries = self._entries(rows)
         if self._dropout > 0.0:
             entries = self._with_dropout(entries)
         return EmbeddedRows(self.vectors.sums(entries), entries)
 
-    def again(self, visit: EmbeddedRows) -> EmbeddedRows:
-        """Return the visit with embeddings by the current vectors, and the same dropout."""
-        assert visit.entries is not None
-        return EmbeddedRows(self.vectors.sums(visit.entries), visit.entries)
+    def embed_again(self, embedded: EmbeddedRows) -> EmbeddedRows:
+        """Return embeddings by the current vectors, and the same dropout."""
+        assert embedded.entries is not None
+        return EmbeddedRows(self.vectors.sums(embedded.entries), embedded.entries)
 
-    def backward(self, visit: EmbeddedRows, gradient: np.ndarray, rate: float) -> None:
+    def backward(self, embedded: EmbeddedRows, gradient: np.ndarray, rate: float) -> None:
         """Take a step, given the gradient with respect to the embeddings, (n, dim)."""
-        assert visit.entries is not None
-        starts, counts, _, values = visit.entries
+        assert embedded.entries is not None
+        starts, counts, _, values = embedded.entries
         squares = squared_norms(starts, counts, read_only(values))
         norms = np.sqrt(np.einsum("ij,ij->i", gradient, gradient))
         factors = 1.0 / (np.maximum(squares, 1.0) * np.maximum(norms, 1.0))
         gradient = gradient * factors.astype(gradient.dtype)[:, None]
-        self.vectors.step(visit.entries, gradient, rate)
+        self.vectors.step(embedded.entries, gradient, rate)
 
     def _entries(self, rows: np.ndarray) -> Entries:
         starts = self._X.indptr[rows]

@@ -13,7 +13,7 @@ from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import rows_of_like_size
 from sklearn_xc._labels.changes import are_names, with_new_classes, with_new_names
 from sklearn_xc._parallel.threads import count_threads, one_blas_thread
-from sklearn_xc._state.fitted import built_apart, reads_one_state
+from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Array, Number, Record, Tested, declares
 from sklearn_xc._topk import padded
 from sklearn_xc.base import XCClassifier
@@ -77,7 +77,7 @@ class EmbeddingAnswers(XCClassifier):
 
     _has_shortlist = True
 
-    @reads_one_state
+    @reads_snapshot
     def embed(self, X: Any) -> np.ndarray:
         """Return the embeddings of instances.
 
@@ -116,7 +116,7 @@ class EmbeddingAnswers(XCClassifier):
         require_memory([array], self._allowed_bytes(), type(self).__name__, advice)
         return self._embed(instances)
 
-    @built_apart
+    @fits_in_one_step
     def add_labels(
         self, X: Any = None, y: Any = None, *, label_features: Any = None, classes: Any = None
     ) -> "EmbeddingAnswers":
@@ -432,7 +432,7 @@ class EmbeddingAnswers(XCClassifier):
         return self._all_scores(X) - self.threshold_
 
     @property
-    def _nor_known_by(self) -> str:  # type: ignore[override]
+    def _also_lacking(self) -> str:  # type: ignore[override]
         return "" if self._described is None else " and no known word or feature"
 
     def _label_rows(

@@ -15,8 +15,8 @@ from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, 
 from sklearn_xc._labels.features import LabelFeatures
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.threads import count_threads, one_blas_thread
-from sklearn_xc._state.checkpoints import Loop, data_of, kept_loops
-from sklearn_xc._state.fitted import built_apart
+from sklearn_xc._state.checkpoints import Loop, checkpointed_loop, data_of
+from sklearn_xc._state.fitted import fits_in_one_step
 from sklearn_xc.base import threshold_for
 from sklearn_xc.embedding._answers import EmbeddingAnswers
 from sklearn_xc.embedding._examples import (
@@ -329,7 +329,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         self.checkpoint_dir = checkpoint_dir
 
     @fit_context(prefer_skip_nested_validation=False)  # vectorizers check themselves
-    @built_apart
+    @fits_in_one_step
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, label_features: Any = None
     ) -> "NGAMEEmbeddingXC":
@@ -383,7 +383,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
             instances = self._instances(X, reset=True)
             n = instances.shape[0]
             targets = check_targets(self, y, n)
-            weight = self._weights(sample_weight, n)
+            weight = self._check_sample_weight(sample_weight, n)
             self._keep_targets(targets)
             every = Examples.distinct(instances, Positives(*targets.by_instance(n)), weight)
             require_labels(self, targets, every.weight)
@@ -391,7 +391,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
             Z = self._label_rows_of_fit(label_features, every)
             data = data_of(instances, targets, weight) | {"X": contents(instances)}
             data["label_features"] = None if Z is None else contents(Z)
-            with kept_loops(self, data, draw_seed(self.random_state)) as (loop, seed):
+            with checkpointed_loop(self, data, draw_seed(self.random_state)) as (loop, seed):
                 n = len(every.weight)
                 train, held = held_out(every, len(self.classes_), self._n_to_hold_out(n), seed)
                 self._require_memory(every, len(held), Z)
@@ -449,7 +449,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         )
         return new_part(self.sampler, SAMPLERS, _SAMPLER_METHODS, who, protocol)
 
-    def _weights(self, sample_weight: Any, n: int) -> np.ndarray:
+    def _check_sample_weight(self, sample_weight: Any, n: int) -> np.ndarray:
         weight = check_weights(self, sample_weight, n)
         weight = np.ones(n) if weight is None else weight
         strange = weight[(weight > 0) & ((weight < _LIGHTEST) | (weight > _HEAVIEST))]

@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._labels.explanation import Explanation, as_row
-from sklearn_xc._labels.names import place_of
+from sklearn_xc._labels.names import position_of
 from sklearn_xc._labels.out_of_fold import n_rows
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
-from sklearn_xc._state.fitted import built_apart, reads_one_state
+from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Array, Choice, Estimator, Holds, Number, Record, declares
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc._training.bounded_logistic import fit_bounded_logistic
@@ -75,7 +75,7 @@ class PairMap:
             self.maps.append(fitted.fit(features, pairs.relevant[which], pairs.weight[which]))
         return self
 
-    def chances(self, scores: np.ndarray, frequency: np.ndarray) -> np.ndarray:
+    def probabilities(self, scores: np.ndarray, frequency: np.ndarray) -> np.ndarray:
         """Return the probabilities of the best labels of each instance.
 
         Parameters
@@ -95,7 +95,7 @@ class PairMap:
         parts = []
         for own, columns in zip(self.maps, (slice(0, 1), slice(1, k)), strict=True):
             part = [a[:, columns] for a in (scores, ranks, lead, frequency)]
-            found = own.chances(self._features(*(a.ravel() for a in part)))
+            found = own.probabilities(self._features(*(a.ravel() for a in part)))
             parts.append(found.reshape(part[0].shape))
         return np.concatenate(parts, axis=1)
 
@@ -154,7 +154,7 @@ class RankMap:
             self.spline = Spline().fit(z, relevant, weight)
         return self
 
-    def chances(self, features: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    def probabilities(self, features: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         """Return the probabilities of pairs with such features and groups, float64."""
         plain, groups = features
         if self.constant is not None:
@@ -365,14 +365,14 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
     ... )
     >>> clf = TopKCalibrator(OvALinearXC(), n_groups=2, random_state=0).fit(X[:400], Y[:400])
-    >>> labels, chances = clf.predict_proba_topk(X[400:], k=3)
-    >>> chances.shape
+    >>> labels, probabilities = clf.predict_proba_topk(X[400:], k=3)
+    >>> probabilities.shape
     (200, 3)
 
     About as many of the best labels are true as their probabilities promise:
 
     >>> from sklearn_xc.metrics import precision_at_k
-    >>> bool(abs(chances[:, 0].mean() - precision_at_k(Y[400:], labels, k=1)) < 0.1)
+    >>> bool(abs(probabilities[:, 0].mean() - precision_at_k(Y[400:], labels, k=1)) < 0.1)
     True
     """
 
@@ -412,7 +412,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
-    @built_apart
+    @fits_in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> "TopKCalibrator":
         """Train the estimator and learn the maps.
 
@@ -516,7 +516,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
             self._rest = (missed + 0.5) / (wrong + 1.0)
             self._rest = min(self._rest, 1.0)
 
-    @reads_one_state
+    @reads_snapshot
     def predict_proba(self, X: Any) -> Any:
         """Return the probability that each label is relevant, in the container of y in fit.
 
@@ -542,17 +542,17 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
         ... )
         >>> clf = TopKCalibrator(OvALinearXC(), n_groups=2, random_state=0).fit(X[:400], Y[:400])
-        >>> chances = clf.predict_proba(X[400:])
-        >>> chances.shape, chances.nnz
+        >>> probabilities = clf.predict_proba(X[400:])
+        >>> probabilities.shape, probabilities.nnz
         ((200, 80), 16000)
-        >>> n_expected = chances.sum() / 200  # labels of an instance
+        >>> n_expected = probabilities.sum() / 200  # labels of an instance
         >>> bool(abs(n_expected - Y[400:].sum() / 200) < 0.5)
         True
         """
         check_is_fitted(self)
         if self._targets_kind == "sparse":
-            labels, chances, _ = self._chances(X, self._n_considered(X))
-            return self._csr(labels, chances, labels >= 0)
+            labels, probabilities, _ = self._probabilities(X, self._n_considered(X))
+            return self._csr(labels, probabilities, labels >= 0)
         n, n_labels = n_rows(X, type(self).__name__), len(self.classes_)
         require_bytes(
             8 * n * n_labels,
@@ -561,19 +561,19 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
             "Ask for fewer instances at a time, or use predict_proba_topk.",
             type(self).__name__,
         )
-        labels, chances, rest = self._chances(X, self._depth())
+        labels, probabilities, rest = self._probabilities(X, self._depth())
         answer = np.repeat(rest[:, None], n_labels, axis=1)
         at, ranks = np.nonzero(labels >= 0)
-        answer[at, labels[at, ranks]] = chances[at, ranks]
+        answer[at, labels[at, ranks]] = probabilities[at, ranks]
         blank = self._are_blank(X)
         if blank.any():
-            answer[blank] = self._blank_chances()
+            answer[blank] = self._blank_probabilities()
         answer[:, self._unseen_labels] = 0.0
         if self._targets_kind == "classes":
             answer /= answer.sum(axis=1, keepdims=True)
         return answer
 
-    @reads_one_state
+    @reads_snapshot
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of the entries of :meth:`predict_proba`, -inf for 0.
 
@@ -588,7 +588,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         """
         return logarithms(self.predict_proba(X))
 
-    @reads_one_state
+    @reads_snapshot
     def predict_proba_topk(
         self, X: Any, k: int = 5, *, candidates: Any = None, exclude: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -615,13 +615,13 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         k = check_topk_size(k, X, self)
         allowed = self._read_allowed(X, candidates, exclude)
         if allowed is not None:
-            return self._chances_of(X, self._allowed_topk(X, k, allowed)[0])
-        labels, chances, _ = self._chances(X, max(k, self._depth()))
+            return self._probabilities_of(X, self._allowed_topk(X, k, allowed)[0])
+        labels, probabilities, _ = self._probabilities(X, max(k, self._depth()))
         unseen = np.isin(labels, self._unseen_labels)
-        return labels[:, :k], np.where(unseen, 0.0, chances)[:, :k]
+        return labels[:, :k], np.where(unseen, 0.0, probabilities)[:, :k]
 
     @available_if(lambda self: hasattr(self._inner, "explain"))
-    @reads_one_state
+    @reads_snapshot
     def explain(
         self, x: Any, label: Any, *, feature_names: Any = None, n_features: int | None = 10
     ) -> Explanation:
@@ -645,11 +645,11 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         """
         found = super().explain(x, label, feature_names=feature_names, n_features=n_features)
         who = type(self).__name__
-        place = place_of(label, self.classes_, who)
-        _, chances = self._chances_of(as_row(x, who), np.array([[place]]))
-        return replace(found, probability=float(chances[0, 0]))
+        place = position_of(label, self.classes_, who)
+        _, probabilities = self._probabilities_of(as_row(x, who), np.array([[place]]))
+        return replace(found, probability=float(probabilities[0, 0]))
 
-    def _chances(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _probabilities(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the k best labels of each row, their probabilities, and that of each other."""
         depth = self._depth()
         labels, scores = self._topk_scores(X, max(k, depth))
@@ -657,30 +657,30 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
             self._of_scores(labels[a : a + _TOGETHER], scores[a : a + _TOGETHER], depth)
             for a in range(0, len(labels), _TOGETHER)
         ]
-        chances, rest = (
+        probabilities, rest = (
             np.concatenate(part).astype(scores.dtype) for part in zip(*parts, strict=True)
         )
         blank = self._are_blank(X)
         if blank.any():
             known = labels[blank]
-            chances[blank] = np.where(known >= 0, self._blank_chances()[known], 0.0)
-        return labels[:, :k], chances[:, :k], rest
+            probabilities[blank] = np.where(known >= 0, self._blank_probabilities()[known], 0.0)
+        return labels[:, :k], probabilities[:, :k], rest
 
-    def _chances_of(self, X: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _probabilities_of(self, X: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return labels, padded with -1, and their probabilities."""
-        ranked, known, rest = self._chances(X, self._depth())
+        ranked, known, rest = self._probabilities(X, self._depth())
         n_labels = len(self.classes_)
         own = np.arange(len(labels), dtype=np.int64)[:, None] * n_labels
         keys = np.where(ranked >= 0, own + ranked, -1).ravel()
         order = np.argsort(keys)
         at = np.searchsorted(keys, own + labels, sorter=order).clip(max=len(keys) - 1)
         is_ranked = keys[order[at]] == own + labels
-        chances = np.where(is_ranked, known.ravel()[order[at]], rest[:, None])
+        probabilities = np.where(is_ranked, known.ravel()[order[at]], rest[:, None])
         blank = self._are_blank(X)
         if blank.any():
-            chances[blank] = self._blank_chances()[labels[blank]]
-        chances[(labels < 0) | np.isin(labels, self._unseen_labels)] = 0.0
-        return labels, chances
+            probabilities[blank] = self._blank_probabilities()[labels[blank]]
+        probabilities[(labels < 0) | np.isin(labels, self._unseen_labels)] = 0.0
+        return labels, probabilities
 
     def _of_scores(
         self, labels: np.ndarray, scores: np.ndarray, depth: int
@@ -689,7 +689,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         missing = named < 0
         known = np.where(missing, np.nanmin(scores, axis=1, keepdims=True), scores[:, :depth])
         known = np.where(np.isfinite(known), known, 0.0)
-        found = self.map_.chances(known, self.label_counts_[named])
+        found = self.map_.probabilities(known, self.label_counts_[named])
         found[missing] = 0.0
         if self._targets_kind == "classes":
             found, rest = self._summing_to_one(found)
@@ -718,8 +718,8 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         return np.concatenate([first, others], axis=1) / total, (rest / total)[:, 0]
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        labels, chances, _ = self._chances(X, k)
-        return labels, chances - 0.5
+        labels, probabilities, _ = self._probabilities(X, k)
+        return labels, probabilities - 0.5
 
     def _all_margins(self, X: Any) -> np.ndarray:
         return self.predict_proba(X) - 0.5

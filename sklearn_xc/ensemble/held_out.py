@@ -22,22 +22,22 @@ from sklearn_xc._input.arguments import (
     check_folds,
     draw_seed,
     is_list_of_folds,
-    refuse_disguised,
+    refuse_masks_and_dates,
 )
 from sklearn_xc._input.checks import check_targets, check_weights, require_labels
 from sklearn_xc._input.data import Targets, check_sparse
-from sklearn_xc._input.parts import MadeFeatures, made_features, made_from
+from sklearn_xc._input.parts import RefittableFeatures, may_refit, refittable_features
 from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
-from sklearn_xc._labels.changes import apart
+from sklearn_xc._labels.changes import independent_copy
 from sklearn_xc._labels.out_of_fold import (
     Answers,
     RoutesFit,
     as_rows,
-    ask,
     fit_clone,
     known_counts,
     n_rows,
-    said_by,
+    named_errors,
+    predict_topk_of,
     unknown_to,
 )
 from sklearn_xc._parallel.engines import active_engine
@@ -223,7 +223,7 @@ def split(
                 f"{who}: cv must be a share, a number of folds, a splitter or a list of folds. Got "
                 f"{cv!r}."
             )
-        with said_by("cv", who):
+        with named_errors("cv", who):
             given = list(splitter.split(as_rows(X), y, **params))
         given = check_folds(given, len(weight), who, cv)
         folds = [(a[weight[a] > 0], b[weight[b] > 0]) for a, b in given]
@@ -286,7 +286,7 @@ class HeldOutFits:
         y, checked.
     who : str
         For messages.
-    made : MadeFeatures or None
+    refittable : RefittableFeatures or None
         If X was made by a vectorizer, it is fitted anew to the rows of each clone.
     """
 
@@ -296,7 +296,7 @@ class HeldOutFits:
     k: int
     targets: Targets
     who: str
-    made: MadeFeatures | None
+    refittable: RefittableFeatures | None
 
     def run(self, jobs: Sequence[Job], n_jobs: Any, progress: Progress) -> list[Done]:
         """Return the results of all jobs, run in `n_jobs` threads or on the current engine."""
@@ -333,12 +333,12 @@ class HeldOutFits:
     def _do(self, job: Job) -> Done:
         X, y, rows = self.X, self.y, job.rows
         params = check_method_params(X, self.params[job.part], rows)
-        made = self.made
-        refitted = None if made is None or rows is None else made.refitted(rows)
+        refittable = self.refittable
+        refitted = None if refittable is None or rows is None else refittable.refitted(rows)
         if refitted is not None:
-            made = refitted.made
-            X, y, rows = made.features, safe_indexing(as_rows(y), rows), None
-        with made_from(made):
+            refittable = refitted.refittable
+            X, y, rows = refittable.features, safe_indexing(as_rows(y), rows), None
+        with may_refit(refittable):
             fitted, seconds = fit_clone(
                 job.part, job.estimator, X, y, params, rows, self.who, job.task
             )
@@ -347,7 +347,7 @@ class HeldOutFits:
         is_refitted = refitted is not None
         X = refitted.of(job.test) if is_refitted else safe_indexing(as_rows(self.X), job.test)
         counts = self.targets.counts_among(job.rows, n_rows(self.X, self.who))
-        answers = ask(
+        answers = predict_topk_of(
             job.part,
             fitted,
             X,
@@ -446,7 +446,7 @@ class LearnsFromHeldOut(RoutesFit):
         own: Any = self
         who = type(self).__name__
         check_sparse(X, "X", who)
-        refuse_disguised(X, f"{who}: X")
+        refuse_masks_and_dates(X, f"{who}: X")
         n = n_rows(X, who)
         is_prefit = isinstance(self.cv, str)
         if is_prefit:
@@ -487,7 +487,7 @@ class LearnsFromHeldOut(RoutesFit):
             min(own._depth(), len(own.classes_)),
             targets,
             who,
-            made_features(X),
+            refittable_features(X),
         )
         return self._fit_folds(members, folds, fits, held_out, progress), routed, progress
 
@@ -498,7 +498,7 @@ class LearnsFromHeldOut(RoutesFit):
         counted = known_counts([one for _, one in members], own.classes_, are_columns=are_columns)
         if counted is not None:
             own.label_counts_, own.n_samples_fit_ = counted
-        own._keep_members([(name, apart(estimator)) for name, estimator in members])
+        own._keep_members([(name, independent_copy(estimator)) for name, estimator in members])
         if not len(rows):
             return held_out
         answers = own._ask_members(members, safe_indexing(as_rows(X), rows))

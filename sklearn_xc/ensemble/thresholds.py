@@ -10,7 +10,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._parallel.progress import Fit
-from sklearn_xc._state.fitted import built_apart
+from sklearn_xc._state.fitted import fits_in_one_step
 from sklearn_xc._state.schema import Array, Number, declares
 from sklearn_xc.ensemble.held_out import ScoredPairs
 from sklearn_xc.ensemble.wrapped import WrappedClassifier
@@ -352,7 +352,7 @@ class ThresholdTuner(WrappedClassifier):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
-    @built_apart
+    @fits_in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> "ThresholdTuner":
         """Train the estimator and find the thresholds.
 

@@ -21,10 +21,10 @@ from sklearn_xc._input.data import (
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.changes import estimator_with_classes
 from sklearn_xc._labels.explanation import Explanation
-from sklearn_xc._labels.out_of_fold import Answers, ask, classes_of, n_rows, tagger_in
+from sklearn_xc._labels.out_of_fold import Answers, classes_of, n_rows, predict_topk_of, tagger_in
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
-from sklearn_xc._state.fitted import reads_one_state
+from sklearn_xc._state.fitted import reads_snapshot
 from sklearn_xc._state.schema import Array, Estimator, Record, declares
 from sklearn_xc._topk import unwrap
 from sklearn_xc.base import XCClassifier
@@ -81,7 +81,7 @@ class AnswersBlankRows:
             return np.asarray(~X.values[:, self._known_features].any(axis=1))
         return ~shares_any(X.without_zeros(), self._known_features)
 
-    def _blank_chances(self) -> np.ndarray:
+    def _blank_probabilities(self) -> np.ndarray:
         """Return the probabilities of the labels of an instance without known features."""
         assert self._frequencies is not None
         return self._frequencies.of_blank() / self._frequencies.total
@@ -113,7 +113,7 @@ class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
     estimator_: Any
     top_k: int
 
-    @reads_one_state
+    @reads_snapshot
     def predict(self, X: Any) -> Any:
         """Return the labels of each instance; the container follows that of y in fit.
 
@@ -175,8 +175,8 @@ class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
         return self._targets_kind != "classes"
 
     @property
-    def _nor_known_by(self) -> str:  # type: ignore[override]
-        return getattr(unwrap(self.estimator_, None)[0], "_nor_known_by", "")
+    def _also_lacking(self) -> str:  # type: ignore[override]
+        return getattr(unwrap(self.estimator_, None)[0], "_also_lacking", "")
 
     def _name_labels(self, classes: np.ndarray) -> None:
         self.classes_ = classes
@@ -262,7 +262,9 @@ class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
     def _ask(self, fitted: Any, X: Any, k: int, allowed: AllowedLabels | None = None) -> Answers:
         how: Any = {"are_columns": self._has_columns, "unseen": self._unseen_labels}
         who = type(self).__name__
-        return ask("estimator", fitted, X, k, self.classes_, who, allowed=allowed, **how)
+        return predict_topk_of(
+            "estimator", fitted, X, k, self.classes_, who, allowed=allowed, **how
+        )
 
     def _allowed_topk(
         self, X: Any, k: int, allowed: AllowedLabels, **how: Any

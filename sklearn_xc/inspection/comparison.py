@@ -13,7 +13,7 @@ from sklearn_xc._input.arguments import (
     draw_seed,
     frame_columns,
     is_number,
-    refuse_disguised,
+    refuse_masks_and_dates,
 )
 from sklearn_xc._input.data import check_sparse
 from sklearn_xc._input.sklearn_private import num_samples
@@ -200,7 +200,7 @@ def compare_models(
     if len(set(names)) != 2 or not all(isinstance(one, str) for one in names):
         raise ValueError(f"{_WHO}: names must be two different texts. Got {names!r}.")
     check_sparse(X, "X", _WHO)
-    refuse_disguised(X, f"{_WHO}: X")
+    refuse_masks_and_dates(X, f"{_WHO}: X")
     models = (model_a, model_b)
     for name, model in zip(("model_a", "model_b"), models, strict=True):
         if not hasattr(unwrap(model, None)[0], "classes_"):
@@ -286,7 +286,7 @@ def _match_labels(
 
 def _read_names(models: tuple[Any, Any], y: Any) -> tuple[Any, list[list] | None]:
     """Return y as an array or table, and its lists of names if it has such."""
-    refuse_disguised(y, f"{_WHO}: y")
+    refuse_masks_and_dates(y, f"{_WHO}: y")
     y = as_sequence(y)
     if _is_table(y):
         return y, None

@@ -11,7 +11,7 @@ from sklearn_xc._input.arguments import (
     check_count,
     check_numbers,
     is_missing,
-    refuse_disguised,
+    refuse_masks_and_dates,
     to_array,
 )
 from sklearn_xc._input.data import check_sparse, rows_are_canonical
@@ -81,7 +81,7 @@ def check_y_true(Y_true: Any, classes: Any = None) -> TrueLabels:
 def as_array(values: Any, name: str, expected: str) -> np.ndarray:
     """Return an argument as a native array, without a mask and with rows of one length."""
     if np.ma.isMaskedArray(values):
-        refuse_disguised(values, name)
+        refuse_masks_and_dates(values, name)
     try:
         return as_native(to_array(values))
     except ValueError as error:
@@ -152,7 +152,7 @@ def _not_binary(name: str, value: Any, row: int, column: int) -> ValueError:
 def _check_classes(classes: Any) -> np.ndarray:
     """Return the classes of a classifier as a 1-D array, distinct."""
     if np.ma.isMaskedArray(classes):
-        refuse_disguised(classes, "classes")
+        refuse_masks_and_dates(classes, "classes")
     if isinstance(classes, list) and classes and all(np.ndim(one) == 1 for one in classes):
         return np.arange(len(classes))  # of scikit-learn's forests, an array for each label
     array = np.asarray(classes)

@@ -14,7 +14,7 @@ from sklearn_xc._input.arguments import (
     check_count,
     check_folds,
     is_list_of_folds,
-    refuse_disguised,
+    refuse_masks_and_dates,
 )
 from sklearn_xc._input.checks import check_targets
 from sklearn_xc._input.data import Targets, check_sparse
@@ -22,10 +22,10 @@ from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
 from sklearn_xc._labels.out_of_fold import (
     Answers,
     as_rows,
-    ask,
     fit_clone,
     n_rows,
-    said_by,
+    named_errors,
+    predict_topk_of,
     tagger_in,
 )
 from sklearn_xc._parallel.memory import require_bytes
@@ -119,7 +119,7 @@ def cross_val_topk(
     for name, values in (("X", X), ("y", y)):
         check_sparse(values, name, _WHO)
         if np.ma.isMaskedArray(values):
-            refuse_disguised(values, f"{_WHO}: {name}")
+            refuse_masks_and_dates(values, f"{_WHO}: {name}")
     X, n = as_rows(X), n_rows(X, _WHO)
     tagger = tagger_in(estimator)
     names, Y = (None, y) if tagger is None else tagger._read_targets(y)
@@ -180,7 +180,7 @@ def _folds(
     else:
         is_classes = targets.kind == "classes"
         splitter = check_cv(cv, y if is_classes else None, classifier=is_classes)
-    with said_by("cv", _WHO):
+    with named_errors("cv", _WHO):
         given = list(splitter.split(X, y, **of_split))
     folds = check_folds(given, n, _WHO, cv)
     times = np.bincount(np.concatenate([test for _, test in folds]), minlength=n)
@@ -209,7 +209,7 @@ def _answer(
     arguments = check_method_params(X, params, train)
     fitted, _ = fit_clone(part, estimator, X, y, arguments, train, _WHO)
     of_y: Any = {"are_columns": are_columns, "unseen": unseen}
-    return ask(part, fitted, safe_indexing(X, test), k, classes, _WHO, **of_y)
+    return predict_topk_of(part, fitted, safe_indexing(X, test), k, classes, _WHO, **of_y)
 
 
 def _scores_as_csr(

@@ -13,7 +13,7 @@ from sklearn_xc._input.data import CsrRows
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import Scorer, best_of_pairs
 from sklearn_xc._labels.out_of_fold import in_parts
-from sklearn_xc._state.fitted import reads_one_state, sharing
+from sklearn_xc._state.fitted import reads_snapshot, shallow_copy
 from sklearn_xc._state.schema import Number, Record, declares
 from sklearn_xc._weights.label_weights import LabelWeights
 from sklearn_xc.base import XCClassifier
@@ -76,7 +76,7 @@ class LinearModel(XCClassifier):
         except AttributeError:
             raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.") from None
 
-    @reads_one_state
+    @reads_snapshot
     def compact(self: Model) -> Model:
         """Return the same model with rounded weights that take a quarter of the memory.
 
@@ -110,7 +110,7 @@ class LinearModel(XCClassifier):
         True
         """
         check_is_fitted(self)
-        return sharing(self, vars(self) | {"_weights": self._weights.compact()})
+        return shallow_copy(self, vars(self) | {"_weights": self._weights.compact()})
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False)
@@ -171,7 +171,7 @@ class LinearModel(XCClassifier):
         return self.coef_[[position]].toarray()[0][instance.indices]
 
     @available_if(_is_logistic)
-    @reads_one_state
+    @reads_snapshot
     def predict_proba(self, X: Any) -> Any:
         """Return the probability that each label is relevant, for ``loss="logistic"`` only.
 
@@ -211,7 +211,7 @@ class LinearModel(XCClassifier):
         return np.exp(log_proba, out=log_proba)
 
     @available_if(_is_logistic)
-    @reads_one_state
+    @reads_snapshot
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of the entries of :meth:`predict_proba`, -inf for 0.
 
@@ -237,7 +237,7 @@ class LinearModel(XCClassifier):
         return logs
 
     @available_if(_is_logistic)
-    @reads_one_state
+    @reads_snapshot
     def predict_proba_topk(
         self, X: Any, k: int = 5, *, candidates: Any = None, exclude: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -23,7 +23,7 @@ from sklearn_xc._labels.changes import are_names, with_new_names
 from sklearn_xc._labels.names import column_names
 from sklearn_xc._parallel.engines import Engine, active_engine
 from sklearn_xc._parallel.progress import Fit
-from sklearn_xc._state.fitted import built_apart
+from sklearn_xc._state.fitted import fits_in_one_step
 from sklearn_xc._state.schema import declares
 from sklearn_xc._weights.label_weights import LabelWeights
 from sklearn_xc.one_vs_all.checkpoints import BlockStore, block_store
@@ -247,7 +247,7 @@ class OvALinearXC(LinearModel):
         self.checkpoint_dir = checkpoint_dir
 
     @fit_context(prefer_skip_nested_validation=True)
-    @built_apart
+    @fits_in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "OvALinearXC":
         """Train one linear classifier per label.
 
@@ -366,7 +366,7 @@ class OvALinearXC(LinearModel):
         return float(loss_of(self).default_cost if self.C is None else self.C)
 
     @fit_context(prefer_skip_nested_validation=True)
-    @built_apart
+    @fits_in_one_step
     def add_labels(
         self,
         X: Any = None,

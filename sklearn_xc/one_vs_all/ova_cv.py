@@ -32,7 +32,7 @@ from sklearn_xc._input.sklearn_private import Interval, fit_context, safe_indexi
 from sklearn_xc._labels.out_of_fold import RoutesFit
 from sklearn_xc._parallel.memory import allocator, array_bytes
 from sklearn_xc._parallel.progress import Fit, Progress
-from sklearn_xc._state.fitted import built_apart
+from sklearn_xc._state.fitted import fits_in_one_step
 from sklearn_xc.exceptions import ConvergenceWarning, GridEdgeWarning
 from sklearn_xc.metrics import TopKScorer, get_scorer
 from sklearn_xc.one_vs_all.checkpoints import BlockStore
@@ -226,7 +226,7 @@ prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
         self.checkpoint_dir = checkpoint_dir
 
     @fit_context(prefer_skip_nested_validation=True)
-    @built_apart
+    @fits_in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> "OvALinearXCCV":
         """Choose C by cross-validation and train with it on all rows.
 

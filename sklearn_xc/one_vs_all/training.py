@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from sklearn_xc._input.arguments import refuse_disguised
+from sklearn_xc._input.arguments import refuse_masks_and_dates
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets, check_sparse
 from sklearn_xc._input.kernels.csr_rows import copy_rows
 from sklearn_xc._parallel.engines import Engine, Workers
@@ -99,7 +99,7 @@ def check_init(estimator: Any, problem: OneVsAllProblem) -> Initialiser:
 def _start_vectors(init: Any, expected: str, who: str) -> Any:
     """Return start vectors as a float64 array or CSR, of any shape."""
     check_sparse(init, "init", who)
-    refuse_disguised(init, f"{who}: init")
+    refuse_masks_and_dates(init, f"{who}: init")
     try:
         start = init if sp.issparse(init) else np.asarray(init)
     except (ValueError, TypeError) as error:  # rows of different lengths

@@ -11,7 +11,7 @@ from sklearn_xc._input.checks import check_instances
 from sklearn_xc._input.data import CsrRows, LabelFrequencies
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import Scorer, best_of_pairs
-from sklearn_xc._state.fitted import reads_one_state
+from sklearn_xc._state.fitted import reads_snapshot
 from sklearn_xc._state.schema import Array, Number, Record, declares
 from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc.base import XCClassifier
@@ -50,7 +50,7 @@ class SoftmaxModel(XCClassifier):
     def _find_unseen(self) -> np.ndarray:
         return np.flatnonzero(self._frequencies.counts == 0)
 
-    @reads_one_state
+    @reads_snapshot
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes, with the exact normaliser.
 
@@ -91,7 +91,7 @@ class SoftmaxModel(XCClassifier):
         log_proba.data = np.exp(log_proba.data)
         return log_proba
 
-    @reads_one_state
+    @reads_snapshot
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of ``predict_proba``, in the same containers.
 

@@ -18,7 +18,7 @@ from sklearn_xc._input.data import CsrRows, LabelFrequencies
 from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
-from sklearn_xc._state.fitted import built_apart, sharing
+from sklearn_xc._state.fitted import fits_in_one_step, shallow_copy
 from sklearn_xc._weights.class_weights import ClassWeights, scores_bytes
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.softmax._model import SoftmaxModel
@@ -259,7 +259,7 @@ class SoftmaxClassifier(SoftmaxModel):
         return bool(self.early_stopping)
 
     @fit_context(prefer_skip_nested_validation=True)
-    @built_apart
+    @fits_in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SoftmaxClassifier":
         """Train the model.
 
@@ -468,7 +468,7 @@ class SoftmaxClassifier(SoftmaxModel):
 
         def model() -> dict[str, Any]:
             """Return the attributes of a model whose training ends here."""
-            other, now = sharing(self, dict(vars(self))), state.copy()
+            other, now = shallow_copy(self, dict(vars(self))), state.copy()
             now.fold()
             keep(other, now, report)
             return vars(other)

@@ -15,7 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_xc import LabelBinarizerXC
 from sklearn_xc._input.arguments import as_sequence
 from sklearn_xc._input.checks import check_class_array, check_targets
-from sklearn_xc._input.parts import MadeFeatures, ParameterizedParts, is_bound_to_columns, made_from
+from sklearn_xc._input.parts import (
+    ParameterizedParts,
+    RefittableFeatures,
+    is_bound_to_columns,
+    may_refit,
+)
 from sklearn_xc._input.sklearn_private import (
     CallbackSupportMixin,
     HasMethods,
@@ -31,7 +36,7 @@ from sklearn_xc._labels.name_lists import are_name_lists, warn_of_missing, warn_
 from sklearn_xc._labels.names import as_name_array
 from sklearn_xc._labels.out_of_fold import RoutesFit
 from sklearn_xc._parallel.progress import Fit
-from sklearn_xc._state.fitted import SavedEstimator, built_apart, reads_one_state
+from sklearn_xc._state.fitted import SavedEstimator, fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Array, Estimator, Tested, declares
 from sklearn_xc._topk import topk_allowed, topk_chances, unwrap
 from sklearn_xc.ensemble.thresholds import ThresholdTuner
@@ -169,7 +174,7 @@ class TextClassifierXC(
         return ThresholdTuner(OvALinearXC(), random_state=0) if name == "classifier" else None
 
     @fit_context(prefer_skip_nested_validation=False)
-    @built_apart
+    @fits_in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TextClassifierXC":
         """Fit the vectorizer and the classifier.
 
@@ -209,7 +214,7 @@ class TextClassifierXC(
         progress = fit.parts("step", 1 if vectorizer is None else 2)
 
         # 1. Vectorize. Folds inside the classifier refit the vectorizer to their own rows.
-        self.vectorizer_, made = vectorizer, None
+        self.vectorizer_, refittable = vectorizer, None
         if vectorizer is None:
             features = self._vectorized(X)
         else:
@@ -220,13 +225,13 @@ class TextClassifierXC(
         # 2. Fit the classifier, by default one that tunes thresholds on held-out rows.
         self.classifier_ = self._with_labels(y)
         if vectorizer is not None and not is_bound_to_columns(self.classifier_, features):
-            made = MadeFeatures(features, X, vectorizer)
+            refittable = RefittableFeatures(features, X, vectorizer)
         # The default classifier requests no weights, and gets them all the same.
         routing = None if self.classifier is not None else False
         with (
             sklearn.config_context(enable_metadata_routing=routing),
             progress.part(name="classifier").around(self.classifier_),
-            made_from(made),
+            may_refit(refittable),
         ):
             params = self._routed(sample_weight, {}).classifier.fit
             self.classifier_.fit(features, y, **params)
@@ -545,7 +550,7 @@ class TextClassifierXC(
             return self.binarizer_.classes_
         return getattr(self.classifier_, name)
 
-    @reads_one_state
+    @reads_snapshot
     def _features(self, X: Any) -> Any:
         """Return what the classifier reads, of checked instances."""
         check_is_fitted(self)
@@ -605,14 +610,14 @@ class TextClassifierXC(
         classifier = clone(classifier)
         parameters = {"": classifier, **classifier.get_params(deep=True)}
 
-        def having(name: str) -> list[str]:
+        def parameters_named(name: str) -> list[str]:
             return [key for key in parameters if key.split("__")[-1] == name]
 
         given: dict[str, Any] = {}
         if self.binarizer_ is not None:
-            unset = (key for key in having("label_names") if parameters[key] is None)
+            unset = (key for key in parameters_named("label_names") if parameters[key] is None)
             given |= dict.fromkeys(unset, self.binarizer_.classes_)
-        takers = having("label_features")
+        takers = parameters_named("label_features")
         if self.label_texts is None:
             names = self._names_of(y)
             takers = [key for key in takers if parameters[key] is None and names is not None]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import check_count, check_numbers, refuse_disguised
+from sklearn_xc._input.arguments import check_count, check_numbers, refuse_masks_and_dates
 from sklearn_xc._parallel.memory import parse_bytes
 from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc._topk import check_topk_size
@@ -60,12 +60,12 @@ def test_masked_arrays_and_dates():
     with pytest.raises(TypeError, match=r"^w is a masked array"):
         check_numbers(np.ma.masked_array([1, 2, 3], [0, 1, 0]), "w", 3, "row")
     with pytest.raises(TypeError, match=r"^X is a masked array"):
-        refuse_disguised(np.ma.masked_array(np.ones((2, 2)), np.eye(2)), "X")
+        refuse_masks_and_dates(np.ma.masked_array(np.ones((2, 2)), np.eye(2)), "X")
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": DATES})
     with pytest.raises(ValueError, match=r"^X holds dates or times"):
-        refuse_disguised(frame, "X")
-    refuse_disguised(frame[["a"]], "X")
-    refuse_disguised([[1, 2]], "X")
+        refuse_masks_and_dates(frame, "X")
+    refuse_masks_and_dates(frame[["a"]], "X")
+    refuse_masks_and_dates([[1, 2]], "X")
 
 
 @pytest.mark.parametrize("n_jobs", [1, np.int32(3), -1, None, 2**80, -(10**9)])

@@ -111,7 +111,7 @@ def test_long_instances_and_large_gradients_are_divided_out():
     gradient[2] *= 0.3 / np.linalg.norm(gradient[2])
     before = E.copy()
     layer = HiddenLayer(csr_rows(X), MovingRows(E))
-    layer.backward(layer.visit(rows), gradient, rate)
+    layer.backward(layer.embed(rows), gradient, rate)
     expected = before - rate * np.outer(X[1], gradient[0]) / (20 * (X[1] @ X[1]))
     expected -= rate * np.outer(X[6], gradient[2])
     np.testing.assert_allclose(E, expected, atol=1e-13)
@@ -125,7 +125,7 @@ def test_what_is_left_out_is_drawn_anew_and_the_rest_scaled():
     kept, total = np.zeros(D), np.zeros((3, DIM))
     for number in range(400):
         layer.begin_pass(np.random.default_rng(number))
-        V, entries = layer.visit(rows)
+        V, entries = layer.embed(rows)
         thinned = np.zeros((3, D))
         for i, (start, count) in enumerate(zip(entries.starts, entries.counts, strict=True)):
             at = slice(start, start + count)
@@ -141,11 +141,11 @@ def test_what_is_left_out_is_drawn_anew_and_the_rest_scaled():
     np.testing.assert_allclose(total / 400, X[rows] @ E, atol=0.3)
     gradient = np.random.default_rng(0).normal(size=(3, DIM))
     gradient /= 2 * np.linalg.norm(gradient, axis=1, keepdims=True)
-    visit = layer.visit(rows)
-    layer.backward(visit, gradient, 0.5)
+    embedded = layer.embed(rows)
+    layer.backward(embedded, gradient, 0.5)
     moved = before - E
-    ids = visit.entries.ids[
-        visit.entries.starts[0] : visit.entries.starts[0] + visit.entries.counts[0]
+    ids = embedded.entries.ids[
+        embedded.entries.starts[0] : embedded.entries.starts[0] + embedded.entries.counts[0]
     ]
     left_out = np.setdiff1d(np.flatnonzero(used), ids)
     left_out = [f for f in left_out if X[0, f] == 0]

@@ -39,39 +39,39 @@ def calibrator(estimator=None, **parameters):
     return TopKCalibrator(estimator, **{"cv": 3, "n_groups": 3, "random_state": 0, **parameters})
 
 
-def error_of(chances, hits, n_bins=8):
+def error_of(probabilities, hits, n_bins=8):
     """Return the expected calibration error, with bins of equal numbers of pairs."""
-    order = np.argsort(chances, kind="stable")
+    order = np.argsort(probabilities, kind="stable")
     parts = np.array_split(order, n_bins)
-    return sum(len(p) * abs(chances[p].mean() - hits[p].mean()) for p in parts) / len(order)
+    return sum(len(p) * abs(probabilities[p].mean() - hits[p].mean()) for p in parts) / len(order)
 
 
 @pytest.mark.parametrize("method", ["spline", "sigmoid"])
 def test_probabilities_are_shares_of_hits(method, data):
     X, Y = data
     model = calibrator(method=method).fit(X[:600], Y[:600])
-    labels, chances = model.predict_proba_topk(X[600:], 5)
+    labels, probabilities = model.predict_proba_topk(X[600:], 5)
     hits = np.take_along_axis(Y[600:].toarray(), labels, axis=1).astype(bool)
-    assert error_of(chances.ravel(), hits.ravel()) < 0.06
-    assert error_of(chances[:, 0], hits[:, 0]) < 0.12
+    assert error_of(probabilities.ravel(), hits.ravel()) < 0.06
+    assert error_of(probabilities[:, 0], hits[:, 0]) < 0.12
 
 
 @pytest.mark.parametrize("top_k", [100, 7, 1])
 def test_classes_sum_to_one(top_k, classes):
     X, y = classes
     model = calibrator(SOFTMAX, top_k=top_k).fit(X[:600], y[:600])
-    chances = model.predict_proba(X[600:])
-    np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-5)
-    assert chances.dtype == X.dtype
-    assert (chances > 0).all()
+    probabilities = model.predict_proba(X[600:])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
+    assert probabilities.dtype == X.dtype
+    assert (probabilities > 0).all()
     predicted = model.predict(X[600:])
-    np.testing.assert_array_equal(model.classes_[chances.argmax(axis=1)], predicted)
+    np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], predicted)
     np.testing.assert_array_equal(predicted, model.estimator_.predict(X[600:]))
-    first = chances.max(axis=1)
+    first = probabilities.max(axis=1)
     assert error_of(first, predicted == y[600:], 4) < 0.2  # folds are a third smaller
-    np.testing.assert_allclose(model.predict_log_proba(X[600:]), np.log(chances))
+    np.testing.assert_allclose(model.predict_log_proba(X[600:]), np.log(probabilities))
     labels, best = model.predict_proba_topk(X[600:], 9)
-    np.testing.assert_allclose(np.take_along_axis(chances, labels, axis=1), best, rtol=1e-5)
+    np.testing.assert_allclose(np.take_along_axis(probabilities, labels, axis=1), best, rtol=1e-5)
     assert (np.diff(best, axis=1) <= 1e-7).all()
 
 
@@ -79,26 +79,26 @@ def test_classes_sum_to_one(top_k, classes):
 def test_sparse_answers(container, data):
     X, Y = data
     model = calibrator(top_k=10).fit(X, container(Y))
-    chances = model.predict_proba(X)
-    assert type(chances) is type(container(Y))
-    assert (np.diff(chances.indptr) == 10).all()
+    probabilities = model.predict_proba(X)
+    assert type(probabilities) is type(container(Y))
+    assert (np.diff(probabilities.indptr) == 10).all()
     labels, best = model.predict_proba_topk(X, 10)
     np.testing.assert_array_equal(labels, model.predict_topk(X, 10)[0])
-    np.testing.assert_allclose(np.take_along_axis(chances.toarray(), labels, axis=1), best)
+    np.testing.assert_allclose(np.take_along_axis(probabilities.toarray(), labels, axis=1), best)
     predicted = model.predict(X)
-    np.testing.assert_array_equal(predicted.toarray() > 0, chances.toarray() > 0.5)
+    np.testing.assert_array_equal(predicted.toarray() > 0, probabilities.toarray() > 0.5)
     logs = model.predict_log_proba(X)
-    np.testing.assert_allclose(logs.data, np.log(chances.data))
+    np.testing.assert_allclose(logs.data, np.log(probabilities.data))
 
 
 def test_labels_beyond_share_what_is_missed(data):
     X, Y = data
     model = calibrator(top_k=3).fit(X[:600], Y[:600].toarray())
-    chances = model.predict_proba(X[600:])
+    probabilities = model.predict_proba(X[600:])
     labels = model.predict_topk(X[600:], 3)[0]
-    beyond = np.ones(chances.shape, bool)
+    beyond = np.ones(probabilities.shape, bool)
     np.put_along_axis(beyond, labels, False, axis=1)
-    assert chances[beyond].mean() == pytest.approx(Y[600:].toarray()[beyond].mean(), abs=0.02)
+    assert probabilities[beyond].mean() == pytest.approx(Y[600:].toarray()[beyond].mean(), abs=0.02)
 
 
 def test_prefit(classes):
@@ -150,9 +150,9 @@ class TestRowsWithoutFeatures:
         model = calibrator(estimator, top_k=top_k).fit(X, y)
         shares = model.label_counts_ / 900
         for blank in self.blanks(X.shape[1]):
-            chances = model.predict_proba(blank)
-            np.testing.assert_allclose(chances[0], shares, rtol=1e-6)
-            assert model.classes_[chances[0].argmax()] == model.predict(blank)[0]
+            probabilities = model.predict_proba(blank)
+            np.testing.assert_allclose(probabilities[0], shares, rtol=1e-6)
+            assert model.classes_[probabilities[0].argmax()] == model.predict(blank)[0]
             labels, best = model.predict_proba_topk(blank, 9)
             np.testing.assert_allclose(best[0], shares[labels[0]], rtol=1e-6)
 
@@ -166,9 +166,9 @@ class TestRowsWithoutFeatures:
         np.testing.assert_allclose(best[2:5, :10], shares[labels[2:5, :10]])
         _, part = model.predict_proba_topk(X[:4], 12)
         np.testing.assert_allclose(best[[0, 1, 5, 6]], part)
-        chances = model.predict_proba(mixed)
+        probabilities = model.predict_proba(mixed)
         dense = container is not sp.csr_array
-        rows = chances[2:5] if dense else chances[2:5].toarray()
+        rows = probabilities[2:5] if dense else probabilities[2:5].toarray()
         expected = shares if dense else np.where(shares >= np.sort(shares)[-10], shares, 0)
         assert np.isin(rows, [*shares, 0.0]).all()
         assert (rows > 0).sum() == 3 * (60 if dense else 10)

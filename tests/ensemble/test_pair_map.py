@@ -16,8 +16,8 @@ def drawn(n=3000, k=4, seed=0):
     rng = np.random.default_rng(seed)
     scores = -np.sort(-rng.normal(size=(n, k)), axis=1)
     frequency = rng.choice([2, 100], (n, k))
-    chances = expit(2 * scores - 1 + np.where(frequency > 10, 1.0, -0.5))
-    relevant = rng.random((n, k)) < chances
+    probabilities = expit(2 * scores - 1 + np.where(frequency > 10, 1.0, -0.5))
+    relevant = rng.random((n, k)) < probabilities
     rows, ranks = (part.ravel() for part in np.mgrid[:n, :k])
     labels = ranks
     true = relevant.ravel()
@@ -35,28 +35,28 @@ def drawn(n=3000, k=4, seed=0):
         k,
         n,
     )
-    return pairs, scores, frequency, chances
+    return pairs, scores, frequency, probabilities
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "spline"])
 def test_true_probabilities_are_found(method):
-    pairs, scores, frequency, chances = drawn()
-    found = PairMap(np.array([50]), method).fit(pairs, 4).chances(scores, frequency)
-    assert np.abs(found - chances).mean() < 0.03
+    pairs, scores, frequency, probabilities = drawn()
+    found = PairMap(np.array([50]), method).fit(pairs, 4).probabilities(scores, frequency)
+    assert np.abs(found - probabilities).mean() < 0.03
     assert ((found >= LEAST) & (found <= 1 - LEAST)).all()
 
 
 def test_the_best_label_has_a_map_of_its_own():
     pairs, scores, frequency, _ = drawn()
     always = pairs._replace(relevant=pairs.relevant | (pairs.ranks == 0))
-    found = PairMap(np.array([50]), "sigmoid").fit(always, 4).chances(scores, frequency)
+    found = PairMap(np.array([50]), "sigmoid").fit(always, 4).probabilities(scores, frequency)
     assert (found[:, 0] > 0.99).all()
     assert found[:, 1:].mean() == pytest.approx(always.relevant[pairs.ranks > 0].mean(), abs=0.01)
 
 
 def test_without_groups_it_is_a_logistic_regression():
     pairs, scores, frequency, _ = drawn()
-    found = PairMap(np.empty(0, np.int64), "sigmoid").fit(pairs, 4).chances(scores, frequency)
+    found = PairMap(np.empty(0, np.int64), "sigmoid").fit(pairs, 4).probabilities(scores, frequency)
     lead = leads(scores)
     first = np.column_stack([scores[:, 0], lead[:, 0], np.log1p(frequency[:, 0])])
     relevant = pairs.relevant.reshape(scores.shape)[:, 0]

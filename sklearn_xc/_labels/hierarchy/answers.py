@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import as_native, refuse_disguised
+from sklearn_xc._input.arguments import as_native, refuse_masks_and_dates
 from sklearn_xc._input.data import check_sparse
 from sklearn_xc.metrics.check import canonical_csr
 
@@ -35,7 +35,7 @@ def read_scores(scores: Any, n_nodes: int, name: str) -> sp.csr_array:
 
 def _read(matrix: Any, n_nodes: int, kinds: str, name: str) -> sp.csr_array:
     check_sparse(matrix, name)
-    refuse_disguised(matrix, name)
+    refuse_masks_and_dates(matrix, name)
     matrix = matrix if sp.issparse(matrix) else as_native(matrix)
     if matrix.ndim != 2 or matrix.shape[1] > n_nodes:
         raise ValueError(
@@ -118,7 +118,7 @@ def read_ranking(labels: Any, scores: Any, n_nodes: int, who: str) -> sp.csr_arr
     """Return a ranking as sparse scores."""
     expected = f"{who}: labels and scores must be two arrays of shape (n, k), as topk returns them"
     for name, value in (("labels", labels), ("scores", scores)):
-        refuse_disguised(value, f"{who}: {name}")
+        refuse_masks_and_dates(value, f"{who}: {name}")
         if sp.issparse(value):
             raise TypeError(f"{expected}. Got a sparse matrix: use consistent_scores.")
     labels, scores = as_native(labels), as_native(scores)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import as_sequence, check_count, refuse_disguised
+from sklearn_xc._input.arguments import as_sequence, check_count, refuse_masks_and_dates
 from sklearn_xc._labels.hierarchy.answers import (
     consistent,
     deepest,
@@ -500,7 +500,7 @@ class LabelHierarchy:
 def _as_parents(names: np.ndarray, edges: Any) -> sp.csr_array:
     """Return checked edges as a matrix with a row for each child."""
     n = len(names)
-    refuse_disguised(edges, f"{WHO}: edges")
+    refuse_masks_and_dates(edges, f"{WHO}: edges")
     array = np.asarray(edges)
     if not array.size:
         array = np.empty((0, 2), np.int64)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import ThreadingBackend, get_active_backend
 
-from sklearn_xc._parallel.threads import count_threads, is_of_joblib
+from sklearn_xc._parallel.threads import count_threads, is_local_joblib
 
 __all__ = ["ENGINES", "Engine", "Workers", "active_engine"]
 
@@ -58,7 +58,7 @@ class Engine:
 
     def count(self, n_jobs: Any) -> Workers:
         """Return the number of workers for a parameter `n_jobs`."""
-        if not is_of_joblib(get_active_backend()[0]):  # a backend without an engine here
+        if not is_local_joblib(get_active_backend()[0]):  # a backend without an engine here
             return Workers(max(1, effective_n_jobs(n_jobs)))
         return Workers(count_threads(n_jobs))
 

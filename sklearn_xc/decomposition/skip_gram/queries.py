@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._input.arguments import check_count, refuse_disguised
+from sklearn_xc._input.arguments import check_count, refuse_masks_and_dates
 from sklearn_xc._labels.names import did_you_mean
 from sklearn_xc.search import ExactIndex
 
@@ -309,7 +309,7 @@ def _units(vectors: np.ndarray) -> np.ndarray:
 
 def as_words(words: Any, name: str) -> np.ndarray:
     """Return an array-like of str, of any shape, as an array of objects; `name` is for messages."""
-    refuse_disguised(words, name)
+    refuse_masks_and_dates(words, name)
     is_array = hasattr(words, "__len__") and not isinstance(words, str | bytes | set | dict)
     if sp.issparse(words) or not is_array:
         got = (
@@ -340,7 +340,7 @@ def as_distinct_words(words: Any, name: str) -> np.ndarray:
 
 def as_vectors(vectors: Any, n_words: int, name: str) -> np.ndarray:
     """Return vectors as a C-ordered float32 array of shape (n_words, dim), all finite."""
-    refuse_disguised(vectors, name)
+    refuse_masks_and_dates(vectors, name)
     expected = f"{name} must be an array of real numbers of shape ({n_words}, dim)"
     if sp.issparse(vectors):
         raise TypeError(f"{expected}. Got a sparse matrix.")

@@ -19,7 +19,7 @@ from sklearn_xc._input.sklearn_private import (
 from sklearn_xc._parallel.memory import parse_bytes, require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.threads import count_threads, one_blas_thread
-from sklearn_xc._state.fitted import SavedEstimator, built_apart
+from sklearn_xc._state.fitted import SavedEstimator, fits_in_one_step
 from sklearn_xc._state.schema import Array, declares
 from sklearn_xc.decomposition.gradients import ExactGradient, MessagePassing, make_gradient
 from sklearn_xc.decomposition.gradients.protocol import Gradient, GradientTask
@@ -229,7 +229,7 @@ class DecompMIPSSkipGram(
     n_iter_: int
 
     @fit_context(prefer_skip_nested_validation=True)
-    @built_apart
+    @fits_in_one_step
     def fit(
         self, X: Any, y: Any = None, *, words: Any = None, contexts: Any = None
     ) -> "DecompMIPSSkipGram":

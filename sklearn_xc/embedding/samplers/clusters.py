@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from sklearn_xc._compile.arithmetic.sampling import mix_key
-from sklearn_xc._input.arguments import check_count, refuse_disguised
+from sklearn_xc._input.arguments import check_count, refuse_masks_and_dates
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.threads import for_row_ranges
 from sklearn_xc.embedding.kernels.balanced_tree import rows_on_the_left, split_subtree
@@ -73,7 +73,7 @@ def balanced_clusters(
     >>> bool(cluster[0] == cluster[2]), bool(cluster[1] == cluster[3])
     (True, True)
     """
-    refuse_disguised(V, "balanced_clusters: V")
+    refuse_masks_and_dates(V, "balanced_clusters: V")
     V = check_array(V, dtype=[np.float64, np.float32], input_name="V")
     n_clusters = check_count(n_clusters, "balanced_clusters: n_clusters")
     if n_clusters > len(V) or not 0 <= seed < 2**63:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from sklearn_xc._input.sklearn_private import check_method_params
-from sklearn_xc._labels.out_of_fold import said_by
+from sklearn_xc._labels.out_of_fold import named_errors
 from sklearn_xc.ensemble.held_out import HeldOut
 from sklearn_xc.ensemble.stacking.learner import (
     BoostedTrees,
@@ -319,7 +319,7 @@ class PairTraining:
         if not relevant.any() or relevant.all():
             return Votes()
         given = check_method_params(np.empty(self.n), self.params, self.rows[self.pairs.rows[kept]])
-        with said_by("final_estimator", self.who):
+        with named_errors("final_estimator", self.who):
             return clone(learner).fit(self.features[kept], relevant.astype(np.int8), **given)
 
     def _cross_validate(self, learner: Any) -> np.ndarray:

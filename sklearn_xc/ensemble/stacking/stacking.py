@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._input.arguments import check_count, refuse_disguised
+from sklearn_xc._input.arguments import check_count, refuse_masks_and_dates
 from sklearn_xc._input.checks import check_training_instances
 from sklearn_xc._input.data import check_sparse
 from sklearn_xc._input.sklearn_private import (
@@ -24,11 +24,18 @@ from sklearn_xc._input.sklearn_private import (
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import rows_of_like_size
 from sklearn_xc._labels.changes import estimator_of_labels, estimator_with_classes
-from sklearn_xc._labels.out_of_fold import Answers, as_rows, ask, in_parts, n_rows, said_by
+from sklearn_xc._labels.out_of_fold import (
+    Answers,
+    as_rows,
+    in_parts,
+    n_rows,
+    named_errors,
+    predict_topk_of,
+)
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.threads import count_threads, openmp_threads
-from sklearn_xc._state.fitted import built_apart, reads_one_state
+from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Estimator, Number, Record, Texts, declares
 from sklearn_xc.base import XCClassifier, logarithms
 from sklearn_xc.ensemble.held_out import LearnsFromHeldOut, Members
@@ -92,7 +99,7 @@ class StackedModel(AnswersBlankRows, XCClassifier):
     objective: str
     _has_shortlist = True
 
-    @reads_one_state
+    @reads_snapshot
     def predict_proba(self, X: Any) -> Any:
         """Return the probability that each label is relevant, in the container of y in fit.
 
@@ -123,7 +130,7 @@ class StackedModel(AnswersBlankRows, XCClassifier):
         chances += is_other * (left / np.maximum(n_others, 1))[:, None]
         return chances / chances.sum(axis=1, keepdims=True)
 
-    @reads_one_state
+    @reads_snapshot
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of the entries of :meth:`predict_proba`, -inf for 0.
 
@@ -152,7 +159,7 @@ class StackedModel(AnswersBlankRows, XCClassifier):
         def ask_member(name: str, fitted: Any) -> Answers:
             how: Any = {"are_columns": are_columns, "unseen": self._unseen_labels}
             part = f"estimator {name!r}"
-            return ask(part, fitted, X, k, self.classes_, who, allowed=allowed, **how)
+            return predict_topk_of(part, fitted, X, k, self.classes_, who, allowed=allowed, **how)
 
         workers = min(count_threads(self.n_jobs, f"{who}: n_jobs"), len(members))
         if workers == 1:
@@ -231,7 +238,7 @@ class StackedModel(AnswersBlankRows, XCClassifier):
         """
         name = type(self).__name__
         check_sparse(X, "X", name)
-        refuse_disguised(X, f"{name}: X")
+        refuse_masks_and_dates(X, f"{name}: X")
         n, blank = n_rows(X, name), self._are_blank(X)
         if allowed is not None and allowed.indptr is not None:
             labels, best = np.full((n, k), -1, np.int64), None
@@ -280,7 +287,7 @@ class StackedModel(AnswersBlankRows, XCClassifier):
             chances = probabilities(self.final_estimator_, features)
         if blank.any():
             of_blank = blank[pairs.rows]
-            chances[of_blank] = self._blank_chances()[pairs.labels[of_blank]]
+            chances[of_blank] = self._blank_probabilities()[pairs.labels[of_blank]]
         dtype = np.result_type(*(scores.dtype for _, scores in answers))
         worth = values(pairs, chances).astype(dtype)
         counts = np.bincount(pairs.rows, minlength=pairs.n)
@@ -505,7 +512,7 @@ class StackingXC(LearnsFromHeldOut, StackedModel, BaseComposition):
         return self._set_params("estimators", **self._with_parts(params))
 
     @fit_context(prefer_skip_nested_validation=False)
-    @built_apart
+    @fits_in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> "StackingXC":
         """Train the members and the classifier of pairs.
 
@@ -568,7 +575,7 @@ class StackingXC(LearnsFromHeldOut, StackedModel, BaseComposition):
                 raise ValueError(
                     f"{who}: estimators must be a list of pairs (name, estimator). Got {pair!r}."
                 )
-        with said_by("estimators", who):
+        with named_errors("estimators", who):
             self._validate_names([name for name, _ in self.estimators])
         members = [(name, one) for name, one in self.estimators if not isinstance(one, str)]
         for name, one in self.estimators:
