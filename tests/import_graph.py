@@ -2,10 +2,10 @@
 
 ::
 
-    python tests/import_graph.py             files, rooms, arrows between rooms, circles
-    python tests/import_graph.py --arrows    each arrow, too
+    python tests/import_graph.py             files, folders, imports between folders, circles
+    python tests/import_graph.py --edges     each import between folders, too
 
-A room is a folder, or a file at the root.
+A file at the root counts as a folder.
 
 Exits with 1 if an import is forbidden, or files import one another in a circle.
 """
@@ -22,7 +22,7 @@ ESTIMATOR_FOLDERS = {"one_vs_all", "softmax", "decomposition", "embedding"}
 AROUND = {"ensemble", "text"}
 MIDDLE = {"search", "metrics"}
 PRIVATE = {"_input", "_labels", "_state", "_parallel", "_training", "_weights", "_compile"}
-SHELVES = {"datasets", "model_selection", "inspection", "command_line", "integrations"}
+LEAVES = {"datasets", "model_selection", "inspection", "command_line", "integrations"}
 #: Files at the root.
 BASE = {"base", "exceptions", "_topk", "sklearn_xc"}
 
@@ -33,7 +33,7 @@ ALLOWED = {
     "text": {"text", "ensemble", "one_vs_all"} | BELOW,  # its default classifier
     **dict.fromkeys(MIDDLE, BELOW),
     **dict.fromkeys(PRIVATE | BASE, BELOW),
-    **dict.fromkeys(SHELVES, ESTIMATOR_FOLDERS | AROUND | BELOW | SHELVES),
+    **dict.fromkeys(LEAVES, ESTIMATOR_FOLDERS | AROUND | BELOW | LEAVES),
     "_compile": {"_compile", "exceptions"},
     "__main__": {"command_line"},
 }
@@ -64,7 +64,7 @@ def module_of(name: str) -> str | None:
 
 def forbidden(file: str, name: str) -> bool:
     """Tell whether a file of the package may not import a name."""
-    room, inner = file.split("/")[0], file.split("/")[:-1]
+    folder, inner = file.split("/")[0], file.split("/")[:-1]
     first = name.split(".")[0]
     in_kernels = "kernels" in file.split("/")
     if first != "sklearn_xc":
@@ -73,7 +73,7 @@ def forbidden(file: str, name: str) -> bool:
     if in_kernels:
         return "kernels" not in used and used[0] != "_compile" and "losses" not in used
     top = "sklearn_xc" if used == ["__init__"] else used[0]
-    if room != "__init__" and top not in ALLOWED[room]:
+    if folder != "__init__" and top not in ALLOWED[folder]:
         return True
     private = [
         i for i, part in enumerate(used) if part.startswith("_") and i > 0 and part != "__init__"
@@ -114,19 +114,20 @@ def read() -> tuple[dict[str, set[str]], list[str]]:
 def main() -> int:
     """Print the graph; return 1 if there is something against the rules."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--arrows", action="store_true", help="print each arrow between rooms")
+    parser.add_argument("--edges", action="store_true", help="print each import between folders")
     arguments = parser.parse_args()
     graph, wrong = read()
-    room = {file: file.rpartition("/")[0] or file for file in graph}
-    arrows = {
-        (room[file], room[used])
+    folder = {file: file.rpartition("/")[0] or file for file in graph}
+    edges = {
+        (folder[file], folder[used])
         for file, files in graph.items()
         for used in files
-        if room[file] != room[used]
+        if folder[file] != folder[used]
     }
-    print(f"{len(graph)} files, {len(set(room.values()))} rooms, {len(arrows)} arrows between them")
-    if arguments.arrows:
-        print(*(f"  {a} -> {b}" for a, b in sorted(arrows)), sep="\n")
+    n_folders = len(set(folder.values()))
+    print(f"{len(graph)} files, {n_folders} folders, {len(edges)} imports between them")
+    if arguments.edges:
+        print(*(f"  {a} -> {b}" for a, b in sorted(edges)), sep="\n")
     found = circles(graph)
     print(f"{len(found)} circles", *(" <-> ".join(group) for group in found), sep="\n  ")
     print(f"{len(wrong)} forbidden imports", *wrong, sep="\n  ")

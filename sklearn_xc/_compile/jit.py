@@ -109,7 +109,7 @@ _CACHE_LINES = 128
 
 @inlined
 def scratch(n, dtype):
-    """Return an array of n entries, not initialised, with room behind it that nobody uses."""
+    """Return an uninitialised array of n entries, followed by `GAP` entries of padding."""
     return np.empty(n + GAP, dtype)[:n]
 
 

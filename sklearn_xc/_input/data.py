@@ -197,7 +197,7 @@ class CsrRows:
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the features."""
+        """Data type of the features."""
         return self.data.dtype
 
     def without_zeros(self, empty: Callable[..., np.ndarray] = np.empty) -> "CsrRows":
@@ -267,12 +267,12 @@ class DenseRows:
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the features."""
+        """Data type of the features."""
         return self.values.dtype
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n, n_features)."""
+        """Number of rows, and of features."""
         return self.values.shape  # type: ignore[return-value]
 
     def to_csr(self) -> CsrRows:
@@ -396,7 +396,7 @@ def row_pieces(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
     Parameters
     ----------
     indptr : ndarray of int64 of shape (n + 1,)
-        A row with more entries comes alone.
+        Where each row begins. A row of more than `ENTRIES` entries is a range of its own.
     """
     n = len(indptr) - 1
     if indptr[-1] <= ENTRIES and n <= ENTRIES:

@@ -37,7 +37,7 @@ class Task:
     def of_fit(
         cls, estimator: Any, X: Any, y: Any, sample_weight: Any, n_parts: int | None, in_order: bool
     ) -> "Task":
-        """Return the task of a whole fit, which begins: once in each.
+        """Return the task of a whole fit, as the fit begins. Call it once in each fit.
 
         Parameters
         ----------

@@ -199,7 +199,7 @@ class Loop:
 
 
 def restore(arrays: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray]) -> None:
-    """Write arrays of a checkpoint over those of a training that began alike.
+    """Copy the arrays of a checkpoint into those of a new training with the same settings.
 
     Raises
     ------

@@ -151,7 +151,7 @@ def _announced(estimator: Any) -> AbstractContextManager[None]:
 
 
 def _as_python(value: Any) -> Any:
-    """Return Python's number for one of numpy's, whose arithmetic may end at 255."""
+    """Return numpy's numbers as Python's, which do not overflow as ``np.uint8`` does."""
     if isinstance(value, np.timedelta64):  # an integer to numpy
         return value
     if isinstance(value, np.integer):

@@ -139,7 +139,7 @@ class Array(Attribute):
         self.rises, self.optional = rises, optional
 
     def check(self, value: Any, context: Context) -> None:
-        """See `Attribute`."""
+        """Raise MisfitError if a value does not fit the declaration."""
         if not self._fits(value, context):
             shape = ", ".join(str(context.cell(n)[0] or context.resolved(n)) for n in self.shape)
             expected = f"an array of {' or '.join(self.dtypes)} and shape ({shape})"
@@ -195,7 +195,7 @@ class Number(Attribute):
         self.optional = optional
 
     def check(self, value: Any, context: Context) -> None:
-        """See `Attribute`."""
+        """Raise MisfitError if a value does not fit the declaration."""
         is_bool = isinstance(value, bool | np.bool_)
         is_int = isinstance(value, int | np.integer) and not is_bool
         is_float = is_int or isinstance(value, float | np.floating)
@@ -232,7 +232,7 @@ class Tested(Attribute):
         self.what, self.test, self.optional = what, test, optional
 
     def check(self, value: Any, context: Context) -> None:
-        """See `Attribute`."""
+        """Raise MisfitError if a value does not fit the declaration."""
         if not self.test(value, context.require):
             raise context.misfit(self.what, value)
 
@@ -330,7 +330,7 @@ class Record(Attribute):
         self.foreign, self.names = foreign, names
 
     def check(self, value: Any, context: Context) -> None:
-        """See `Attribute`."""
+        """Raise MisfitError if a value does not fit the declaration."""
         if self.lists and (
             type(value) not in (list, tuple) or not context.require(self.n, len(value))
         ):
@@ -358,7 +358,7 @@ class Estimator(Attribute):
         self.method, self.lists, self.optional, self.names = method, lists, optional, names
 
     def check(self, value: Any, context: Context) -> None:
-        """See `Attribute`."""
+        """Raise MisfitError if a value does not fit the declaration."""
         if self.lists and not isinstance(value, list | tuple | Mapping):
             raise context.misfit("a list of estimators", value)
         several = value.values() if isinstance(value, Mapping) else value

@@ -139,7 +139,7 @@ class _Steps(Attribute):
         self.method, self.last, self.length = method, last, length
 
     def check(self, value: Any, context: Context) -> None:
-        """See `Attribute`."""
+        """Raise MisfitError if a value does not fit the declaration."""
         for i, one in enumerate(value):
             method = self.last if i == len(value) - 1 else self.method
             if type(one) is not tuple or len(one) != self.length or type(one[0]) is not str:
@@ -153,7 +153,7 @@ class _OneHotWidths(Attribute):
     """The number of columns of each feature."""
 
     def check(self, value: Any, context: Context) -> None:
-        """See `Attribute`."""
+        """Raise MisfitError if a value does not fit the declaration."""
         if value != [len(one) for one in context.owner.categories_]:
             raise context.misfit("a column for each category", value)
 

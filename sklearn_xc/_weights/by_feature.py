@@ -111,7 +111,7 @@ class WeightsByFeature(ByFeature):
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the weights."""
+        """Data type of the weights."""
         return self.values.dtype
 
     @property

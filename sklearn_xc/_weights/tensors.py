@@ -18,7 +18,7 @@ class _ByName(Attribute):
     """Arrays in C order by name, with the dtypes and shapes of the layout."""
 
     def check(self, value: Any, place: Context) -> None:
-        """See `Attribute`."""
+        """Raise MisfitError if a value does not fit the declaration."""
         layout = place.owner.layout
         if type(value) is not dict or value.keys() != layout.keys():
             raise place.misfit(f"a dict of the arrays {sorted(layout)}", value)

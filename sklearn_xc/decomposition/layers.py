@@ -43,7 +43,7 @@ class IdentityLayer:
         self._X = X
 
     def begin_pass(self, rng: np.random.Generator) -> None:
-        """Do nothing."""
+        """Draw nothing: there is no dropout."""
 
     def forward(self, rows: np.ndarray) -> np.ndarray:
         """Return the embeddings of some rows, without dropout."""
@@ -58,7 +58,7 @@ class IdentityLayer:
         return embedded
 
     def backward(self, embedded: EmbeddedRows, gradient: np.ndarray, rate: float) -> None:
-        """Do nothing."""
+        """Take no step: there are no vectors of features."""
 
 
 class HiddenLayer:

@@ -242,7 +242,7 @@ class EmbeddingAnswers(XCClassifier):
         return 1 if getattr(self, "_reads_texts", False) else "features"
 
     def _encode(self, rows: CsrRows, dim: int, dtype: Any) -> np.ndarray:
-        """Return embeddings."""
+        """Return the encoder's embeddings of rows, (n, dim)."""
         return encoded(self.encoder_, rows, dim, dtype, self._n_threads, type(self).__name__)
 
     def _embed(self, rows: CsrRows) -> np.ndarray:

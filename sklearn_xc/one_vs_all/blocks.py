@@ -93,7 +93,7 @@ def _cut_pieces(
     """Cut a tree into connected pieces of at most `most` labels.
 
     From the leaves up, a subtree is cut off where one label more would make it too large; that
-    label begins the next level, for which all below has gone.
+    label is a leaf of the next level, in which the subtrees below it are gone.
 
     Returns
     -------

@@ -18,8 +18,8 @@ from sklearn_xc.one_vs_all.solver.newton_cg import BlockSolution, solve_block
 from sklearn_xc.one_vs_all.starts import Initialiser
 
 #: Labels with a larger share of new positives start as configured: their old weights are no nearer.
-#: 0.2 to 0.5 serve alike; with 1, where all labels start at the old weights, a fit took twice as
-#: long.
+#: Fits with 0.2 to 0.5 were equally fast; with 1, where all labels start at the old weights, a fit
+#: took twice as long.
 MOST_NEW_POSITIVES = 0.3
 #: Labels per lane that follow a path together, with unpruned dense weights: more take memory, fewer
 #: leave lanes idle while the last labels end. 1 to 16 took the same time.

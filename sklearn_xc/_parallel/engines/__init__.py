@@ -98,7 +98,8 @@ def active_engine(
     n_jobs : int or None, default=None
         A single thread is not pinned.
     may_copy : bool, default=True
-        Whether there is memory for a copy of the shared object on each node; else none is pinned.
+        Whether there is memory for a copy of the shared object on each node; else no thread is
+        pinned.
     is_verbose : bool, default=False
         Whether to print that nodes have copies.
     """

@@ -39,7 +39,7 @@ class DaskEngine(Engine):
             yield self
 
     def run(self, work: Work, tasks: Iterable[Numbered], n_workers: int) -> Iterator[Any]:
-        """See `Engine`."""
+        """Run tasks on the workers of the cluster, as ``Engine.run`` does on threads."""
         from dask.distributed import as_completed
 
         self._send()

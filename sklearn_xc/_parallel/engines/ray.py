@@ -45,7 +45,7 @@ class RayEngine(Engine):
         self._shared = None
 
     def run(self, work: Work, tasks: Iterable[Numbered], n_workers: int) -> Iterator[Any]:
-        """See `Engine`."""
+        """Run tasks on the workers of the cluster, as ``Engine.run`` does on threads."""
         import ray
 
         remote = _remote_run().options(**{"max_retries": _MAX_RETRIES, **self._options})

@@ -41,7 +41,7 @@ class ExactGradient(BaseEstimator):
 
 @dataclass
 class Exact(GradientMethod):
-    """All labels."""
+    """Gradient by the scores of all labels."""
 
     loss: SetLoss
 

@@ -100,7 +100,7 @@ class InBatchSampler(BaseEstimator):
         return epoch == 0
 
     def _read(self, epoch: int, state: TrainingState) -> None:
-        """Read embeddings."""
+        """Update the sampler from the current embeddings; the base class keeps none."""
 
     def _kept(self) -> dict[str, np.ndarray]:
         """Return the arrays of a checkpoint."""

@@ -200,7 +200,7 @@ def row_functions(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
 
 @functools.cache
 def _line_search(loss: Any, rows_of: ModuleType) -> Any:
-    """Return ``line_search``."""
+    """Compile the line search for a loss and a layout of rows."""
     functions, has_kink = row_functions(loss, rows_of), loss.has_kink
     score_rows, sum_losses = functions.score_rows, functions.sum_losses
 
@@ -305,7 +305,7 @@ def _trial_functions(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
 
 @functools.cache
 def step_function(loss: Any, rows_of: ModuleType) -> Any:
-    """Return ``take_step``."""
+    """Compile the step from a trial point for a loss and a layout of rows."""
     score_rows, has_kink = row_functions(loss, rows_of).score_rows, loss.has_kink
     trials, line_search = _trial_functions(loss, rows_of), _line_search(loss, rows_of)
     objective, accept = trials.objective, trials.accept
@@ -353,7 +353,7 @@ def step_function(loss: Any, rows_of: ModuleType) -> Any:
 
 @functools.cache
 def step_limit(loss: Any, rows_of: ModuleType) -> Any:
-    """Return ``limit_step``."""
+    """Compile the limit on steps that cross the kink for a loss and a layout of rows."""
     score_rows, active_below = row_functions(loss, rows_of).score_rows, float(loss.active_below)
 
     @inlined

@@ -234,7 +234,7 @@ def write_trial(w, v, n_local, is_copy, scratch, scale, untouched, intercept):
 
 @functools.cache
 def direction_function(loss: Any, rows_of: ModuleType) -> Any:
-    """Return ``find_direction``."""
+    """Compile the Newton direction for a loss and a layout of rows."""
     add_gradient, conjugate_gradients = gradient_function(rows_of), cg_function(rows_of)
     limit_step, has_kink = step_limit(loss, rows_of), loss.has_kink
 

@@ -77,7 +77,7 @@ def add_to_scores(j, step, by_feature, own, positives, own_positives):
 
 @functools.cache
 def _objective_function(loss: Any) -> Any:
-    """Return ``measure``."""
+    """Compile the objective, with its derivatives, for a loss."""
     value, slope, curvature = loss.value, loss.slope, loss.curvature
     kink = -float(loss.active_below)
 
@@ -122,7 +122,7 @@ def _objective_function(loss: Any) -> Any:
 
 @functools.cache
 def _point_search(loss: Any) -> Any:
-    """Return ``find_point``."""
+    """Compile the search for a share and height for a loss."""
     measure = _objective_function(loss)
 
     @inlined
@@ -162,7 +162,7 @@ def _point_search(loss: Any) -> Any:
 
 @functools.cache
 def _feature_step(loss: Any) -> Any:
-    """Return ``find_step``."""
+    """Compile the Newton step of one feature for a loss."""
     slope, curvature, kink = loss.slope, loss.curvature, -float(loss.active_below)
 
     @inlined

@@ -78,7 +78,7 @@ class NoScreen(Screen):
     def list_candidates(
         self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
     ) -> np.ndarray:
-        """Return zeros."""
+        """List no candidates for any lane."""
         return np.zeros(len(occupied), np.int64)
 
 

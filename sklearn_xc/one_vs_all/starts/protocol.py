@@ -241,14 +241,14 @@ class Zero(Initialiser):
     def mixtures(
         self, prepared: Any, problem: OneVsAllProblem, positives: PositiveSums
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Return zeros."""
+        """Return zero vectors, as multiples of 0 for every label."""
         none = np.zeros(len(positives.weight))
         return none, none, np.zeros(problem.n_features + 1)
 
     def start(
         self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
     ) -> np.ndarray:
-        """Return zeros."""
+        """Return the zero vector."""
         return np.zeros(problem.n_features + 1)
 
 
