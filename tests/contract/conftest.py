@@ -1,10 +1,16 @@
-"""What keeps the contract quick, and what an encoder of texts needs."""
+"""Every estimator, small sizes that keep the tests quick, and an encoder that reads texts."""
 
 import pytest
 import rows_as_texts
+from registry import ENTRIES
 
 from sklearn_xc.embedding import _fusion
 from sklearn_xc.embedding.encoders.transformer import passes
+
+
+@pytest.fixture(scope="module", params=ENTRIES)
+def entry(request):
+    return ENTRIES[request.param]
 
 
 @pytest.fixture(scope="module", autouse=True)

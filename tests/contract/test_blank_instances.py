@@ -3,15 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from registry import ENTRIES
 from small_data import made
 
 from sklearn_xc.embedding.samplers import NgameSampler
-
-
-@pytest.fixture(scope="module", params=ENTRIES)
-def entry(request):
-    return ENTRIES[request.param]
 
 
 @pytest.fixture(scope="module")

@@ -31,11 +31,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module", params=ENTRIES)
-def entry(request):
-    return ENTRIES[request.param]
-
-
 @pytest.fixture(scope="module")
 def fitted(entry):
     """Return a model of the awkward data that no test may change."""

@@ -3,18 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from registry import ENTRIES
 from small_data import easy, made
 
 from sklearn_xc import TopKCalibrator
 from sklearn_xc._labels.explanation import Explanation
 
 X, Y = made(5, 0)
-
-
-@pytest.fixture(scope="module", params=ENTRIES)
-def entry(request):
-    return ENTRIES[request.param]
 
 
 @pytest.fixture(scope="module")

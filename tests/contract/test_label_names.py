@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from registry import ENTRIES
 from small_data import made
 
 from sklearn_xc.metrics import TopKScorer
@@ -12,11 +11,6 @@ from sklearn_xc.metrics import TopKScorer
 X, Y = made(5, 0)
 #: Not sorted: a fit keeps the order of the columns.
 NAMES = ["novel", "essay", "poem", "play", "a diary of many words"]
-
-
-@pytest.fixture(scope="module", params=ENTRIES)
-def entry(request):
-    return ENTRIES[request.param]
 
 
 @pytest.fixture(scope="module")

@@ -47,11 +47,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module", params=ENTRIES)
-def entry(request):
-    return ENTRIES[request.param]
-
-
 @pytest.fixture(scope="module")
 def texts():
     """Return 80 documents of 12 words, and the one or two topics of each."""

@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 from entry import given
 from fitted import Unchanged, assert_same_answers, assert_same_model, fitted_names
-from registry import ENTRIES
 from small_data import awkward, made
 
 import sklearn_xc
@@ -24,11 +23,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
 ]
-
-
-@pytest.fixture(scope="module", params=ENTRIES)
-def entry(request):
-    return ENTRIES[request.param]
 
 
 @pytest.fixture(scope="module")

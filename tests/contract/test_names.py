@@ -4,8 +4,6 @@ from inspect import signature
 
 import numpy as np
 import pandas as pd
-import pytest
-from registry import ENTRIES
 
 #: Of all estimators, with the same default.
 OF_ALL = {"top_k": 100, "max_memory": None, "n_jobs": None, "verbose": 0}
@@ -15,11 +13,6 @@ FITTED |= {"n_samples_fit_"}
 rng = np.random.default_rng(0)
 X = rng.random((60, 15)) * (rng.random((60, 15)) < 0.4) + np.eye(60, 15)
 Y = np.eye(5, dtype=int)[rng.integers(0, 5, 60)]
-
-
-@pytest.fixture(params=ENTRIES)
-def entry(request):
-    return ENTRIES[request.param]
 
 
 def test_parameters_of_all_have_one_default(entry):

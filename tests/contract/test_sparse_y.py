@@ -20,11 +20,6 @@ pytestmark = [
 ONE = "OvALinearXC"
 
 
-@pytest.fixture(scope="module", params=ENTRIES)
-def entry(request):
-    return ENTRIES[request.param]
-
-
 @pytest.fixture(scope="module")
 def fitted(entry):
     """Return a model that no test may change."""
