@@ -51,7 +51,7 @@ def test_dense_steps(dtype, tol, size):
     assert adam.n_steps == 60
 
 
-def make_step(rng, dtype, n=7):
+def make_step(rng, dtype, n=11):
     """Return entries, V, the gradient and what rows have one: some each step, one seldom."""
     dense = rng.normal(size=(n, K)) * (rng.random((n, K)) < 0.5)
     dense[:, rng.permutation(K)[:6]] = 0.0

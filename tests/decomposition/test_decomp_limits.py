@@ -1,11 +1,10 @@
-"""Where training ends: parameters, weights of instances, memory, divergence, overflow."""
+"""Where training ends: parameters, weights of instances, divergence, overflow."""
 
 import numpy as np
 import pytest
 
 from sklearn_xc.decomposition.gradients import MessagePassing
 from sklearn_xc.decomposition.losses import MaxMargin
-from sklearn_xc.exceptions import MemoryBudgetError
 from sklearn_xc.search import ProductIndex
 
 # A label of the common data has no instance.
@@ -36,16 +35,6 @@ class TestParameters:
         with pytest.raises(ValueError, match=message):
             model.fit(*xy)
         assert not [name for name in vars(model) if name.endswith("_")]
-
-
-class TestMemory:
-    def test_too_small_is_refused_before_anything_is_allocated(self, make, xy):
-        with pytest.raises(
-            MemoryBudgetError,
-            match=r"\d\d\.\d KiB are needed and max_memory allows 1.0 KiB.* weights, 15 labels "
-            "x 6 x 8 bytes and 40 features x 6 x 8 bytes, as much again for their averages.*embed",
-        ):
-            make(max_memory="1KB").fit(*xy)
 
 
 class TestDivergence:

@@ -1,13 +1,10 @@
-"""Start vectors and weights of labels that are refused, and the bytes that a fit asks for."""
+"""Start vectors and weights of labels that are refused."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from sklearn_xc import OvALinearXC
-from sklearn_xc._parallel import memory
-from sklearn_xc.exceptions import MemoryBudgetError
-from sklearn_xc.one_vs_all.solver import newton_cg
 
 
 class TestParameters:
@@ -54,21 +51,3 @@ class TestParameters:
     def test_label_weights_that_are_none(self, weight, message, name, xy):
         with pytest.raises(ValueError, match=f"{name}.*{message}"):
             OvALinearXC(**{name: weight}).fit(*xy)
-
-
-class TestMemory:
-    def test_too_small_is_refused_before_anything_is_allocated(self, xy, monkeypatch):
-        monkeypatch.setattr(newton_cg, "_lanes", lambda *args: pytest.fail("allocated"))
-        for init in ("msi", "ovap"):
-            with pytest.raises(
-                MemoryBudgetError,
-                match=r"max_memory allows 1.0 KiB.*largest array is the points of a block, "
-                r"2 x 1 labels x 41 \(656 bytes\).*Raise max_memory",
-            ):
-                OvALinearXC(max_memory="1KB", init=init).fit(*xy)
-
-    def test_a_machine_too_small_is_refused_before_anything_is_allocated(self, xy, monkeypatch):
-        monkeypatch.setattr(newton_cg, "_lanes", lambda *args: pytest.fail("allocated"))
-        monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
-        with pytest.raises(MemoryBudgetError, match=r"this machine has 1000 bytes"):
-            OvALinearXC().fit(*xy)

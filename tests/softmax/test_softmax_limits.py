@@ -1,10 +1,9 @@
-"""Limits: weights of instances, memory, divergence and overflow."""
+"""Limits: weights of instances, divergence and overflow."""
 
 import numpy as np
 import pytest
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc.exceptions import MemoryBudgetError
 
 #: Rates at which a few epochs end worse than they began are of interest here.
 pytestmark = pytest.mark.filterwarnings(
@@ -47,16 +46,6 @@ class TestWeights:
         np.testing.assert_allclose(
             make().fit(*xy, np.full(120, factor)).coef_, expected, atol=1e-10
         )
-
-
-class TestMemory:
-    def test_too_small_is_refused_before_anything_is_allocated(self, make, xy):
-        with pytest.raises(
-            MemoryBudgetError,
-            match=r"\d\d\.\d KiB are needed and max_memory allows 1.0 KiB.* largest array is the "
-            r"weights, 15 classes x 40 features x 8 bytes. Hash the features into fewer",
-        ):
-            make(max_memory="1KB").fit(*xy)
 
 
 class TestDivergence:
