@@ -577,6 +577,23 @@ def threshold_for(scores: np.ndarray, n_labels: int) -> float:
     return float(np.nextafter(best[-1], -np.inf))
 
 
+class ThresholdedScores:
+    """An indicator fit predicts the labels whose scores exceed ``threshold_``."""
+
+    threshold_: float
+
+    def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        own: Any = self
+        labels, scores = own._topk_scores(X, k)
+        return labels, scores - self.threshold_
+
+    def _all_margins(self, X: Any) -> np.ndarray:
+        own: Any = self
+        scores = own._all_scores(X)
+        scores -= self.threshold_
+        return scores
+
+
 def logarithms(chances: Any) -> Any:
     """Return the logarithms of probabilities, dense or of the entries of a CSR; -inf for 0."""
     with np.errstate(divide="ignore"):

@@ -18,7 +18,7 @@ from sklearn_xc._state.fitted import reads_snapshot
 from sklearn_xc._state.schema import Array, Choice, Number, Record, declares
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc._training.adam import MovingRows, with_intercepts
-from sklearn_xc.base import XCClassifier
+from sklearn_xc.base import ThresholdedScores, XCClassifier
 from sklearn_xc.decomposition._weights import log_odds_of_blank
 from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
 from sklearn_xc.search import ExactIndex, MipsIndex, copy_index, index_bytes, make_index
@@ -57,7 +57,7 @@ class AnswerIndex(NamedTuple):
     _frequencies=Record("LabelFrequencies"),
     _epochs_done=Number(least=0),
 )
-class HiddenLayerModel(XCClassifier):
+class HiddenLayerModel(ThresholdedScores, XCClassifier):
     """Scores that are inner products of embedded instances and label vectors."""
 
     classes_: np.ndarray
@@ -65,7 +65,6 @@ class HiddenLayerModel(XCClassifier):
     intercept_: np.ndarray
     feature_embedding_: np.ndarray | None
     n_candidates_: int
-    threshold_: float
     max_memory: Any
     n_jobs: int | None
     _metric: str
@@ -330,15 +329,6 @@ class HiddenLayerModel(XCClassifier):
                 products -= np.einsum("ij,ij->i", V, V)[:, None]
                 np.minimum(products, 0, out=products)  # no distance is rounded below 0
 
-    def _topk_margins(self, X: Any, k: int) -> Found:
-        labels, scores = self._topk_scores(X, k)
-        return labels, scores - self.threshold_
-
-    def _all_margins(self, X: Any) -> np.ndarray:
-        scores = self._all_scores(X)
-        scores -= self.threshold_
-        return scores
-
     def _feature_weights(self, instance: CsrRows, position: int) -> np.ndarray | None:
         if self._metric != "inner_product":
             return None
@@ -432,8 +422,3 @@ class HiddenLayerModel(XCClassifier):
         allowed = self._allowed_bytes()
         if allowed is not None or needed > _SMALL:
             require_bytes(needed, allowed, what, advice, type(self).__name__)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        state.pop("_search_index", None)
-        return state

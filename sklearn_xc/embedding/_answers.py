@@ -16,7 +16,7 @@ from sklearn_xc._parallel.threads import count_threads, one_blas_thread
 from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Array, Number, Record, Tested, declares
 from sklearn_xc._topk import padded
-from sklearn_xc.base import XCClassifier
+from sklearn_xc.base import ThresholdedScores, XCClassifier
 from sklearn_xc.embedding._inputs import (
     DTYPE,
     TextRows,
@@ -60,7 +60,7 @@ _PIECE = 2**28
     _seen=Record("LabelFrequencies"),
     _substitute_norms=Record("SubstituteNorms"),
 )
-class EmbeddingAnswers(XCClassifier):
+class EmbeddingAnswers(ThresholdedScores, XCClassifier):
     """Answers of an encoder, several vectors for each label, and a fusion of their scores.
 
     A subclass has the parameters ``n_candidates``, ``index``, ``top_k``, ``max_memory`` and
@@ -424,13 +424,6 @@ class EmbeddingAnswers(XCClassifier):
             return scores[:, 1:] - scores[:, :1]
         return scores
 
-    def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        labels, scores = self._topk_scores(X, k)
-        return labels, scores - self.threshold_
-
-    def _all_margins(self, X: Any) -> np.ndarray:
-        return self._all_scores(X) - self.threshold_
-
     @property
     def _also_lacking(self) -> str:  # type: ignore[override]
         return "" if self._described is None else " and no known word or feature"
@@ -494,8 +487,3 @@ class EmbeddingAnswers(XCClassifier):
     def _find_unseen(self) -> np.ndarray:
         unseen = super()._find_unseen()
         return unseen if self._described is None else unseen[~self._described[unseen]]
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        state.pop("_search_index", None)  # built again on first use
-        return state

@@ -22,7 +22,6 @@ from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Array, Choice, Estimator, Holds, Number, Record, declares
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc._training.bounded_logistic import fit_bounded_logistic
-from sklearn_xc.base import logarithms
 from sklearn_xc.ensemble.held_out import MOST_ROWS, ScoredPairs
 from sklearn_xc.ensemble.wrapped import AnswersBlankRows, WrappedClassifier, reads_features
 from sklearn_xc.exceptions import SmallGroupWarning
@@ -572,21 +571,6 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         if self._targets_kind == "classes":
             answer /= answer.sum(axis=1, keepdims=True)
         return answer
-
-    @reads_snapshot
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of the entries of :meth:`predict_proba`, -inf for 0.
-
-        Parameters
-        ----------
-        X : object of n instances
-            As in fit.
-
-        Returns
-        -------
-        ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
-        """
-        return logarithms(self.predict_proba(X))
 
     @reads_snapshot
     def predict_proba_topk(

@@ -27,7 +27,7 @@ from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import reads_snapshot
 from sklearn_xc._state.schema import Array, Estimator, Record, declares
 from sklearn_xc._topk import unwrap
-from sklearn_xc.base import XCClassifier
+from sklearn_xc.base import XCClassifier, logarithms
 from sklearn_xc.ensemble.held_out import (
     PAIR_BYTES,
     HeldOut,
@@ -49,6 +49,22 @@ class AnswersBlankRows:
     _frequencies: LabelFrequencies | None
     #: Whether some training instance has each feature, bool of shape (n_features,).
     _known_features: np.ndarray
+
+    @reads_snapshot
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of the entries of :meth:`predict_proba`, -inf for 0.
+
+        Parameters
+        ----------
+        X : object of n instances
+            As in fit.
+
+        Returns
+        -------
+        ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
+        """
+        own: Any = self
+        return logarithms(own.predict_proba(X))
 
     def _keep_frequencies(self, X: Any, held_out: HeldOut, *, reads_matrix: bool) -> None:
         own: Any = self

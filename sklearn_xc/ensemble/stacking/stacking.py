@@ -37,7 +37,7 @@ from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.threads import count_threads, openmp_threads
 from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Estimator, Number, Record, Texts, declares
-from sklearn_xc.base import XCClassifier, logarithms
+from sklearn_xc.base import XCClassifier
 from sklearn_xc.ensemble.held_out import LearnsFromHeldOut, Members
 from sklearn_xc.ensemble.stacking.learner import best_threshold, probabilities
 from sklearn_xc.ensemble.stacking.pairs import (
@@ -129,21 +129,6 @@ class StackedModel(AnswersBlankRows, XCClassifier):
         left = np.where(n_others > 0, 1.0 - chances.sum(axis=1), 0.0).clip(0.0)
         chances += is_other * (left / np.maximum(n_others, 1))[:, None]
         return chances / chances.sum(axis=1, keepdims=True)
-
-    @reads_snapshot
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of the entries of :meth:`predict_proba`, -inf for 0.
-
-        Parameters
-        ----------
-        X : object of n instances
-            As in fit.
-
-        Returns
-        -------
-        ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
-        """
-        return logarithms(self.predict_proba(X))
 
     def _ask(
         self,
