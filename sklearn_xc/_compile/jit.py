@@ -32,6 +32,12 @@ from sklearn_xc._compile.code_key import PACKAGE, is_compiled_source
 from sklearn_xc._compile.numba_private import BaseTuple, Dispatcher
 
 FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
+#: Entries between the end of an array and whatever follows: four registers of 64 bytes, at 4 bytes.
+GAP = 64
+#: Bytes of two cache lines, which are fetched together.
+_CACHE_LINES = 128
+#: Lines of numba's message that are shown.
+_LINES = 3
 
 
 @functools.cache
@@ -101,12 +107,6 @@ def kernel(function: Any) -> Any:
     return compiled
 
 
-#: Entries between the end of an array and whatever follows: four registers of 64 bytes, at 4 bytes.
-GAP = 64
-#: Bytes of two cache lines, which are fetched together.
-_CACHE_LINES = 128
-
-
 @inlined
 def scratch(n, dtype):
     """Return an uninitialised array of n entries, followed by `GAP` entries of padding."""
@@ -119,10 +119,6 @@ def aligned_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
     room = np.zeros(n_bytes + _CACHE_LINES, np.uint8)
     first = -room.ctypes.data % _CACHE_LINES
     return room[first : first + n_bytes].view(dtype).reshape(shape)
-
-
-#: Lines of numba's message that are shown.
-_LINES = 3
 
 
 def is_function(function: Any) -> bool:

@@ -18,6 +18,18 @@ from sklearn_xc._state.schema import Array, Holds, Number, Shape, declares
 
 #: Entries compared at a time, which bounds the memory of the comparison.
 _PIECE = 2**20
+#: A dense X with a smaller share of non-zeros is trained on as a sparse one: that is faster.
+DENSE_SHARE = 0.2
+#: Number of entries in a range of rows: 1 MiB of 8-byte numbers.
+ENTRIES = 2**17
+#: Number of instances that ``LabelFrequencies`` adds to those without features, and their share of
+#: all. Where features are indicators of which one level is left out, instances without features are
+#: common, and outweigh these.
+_ADDED, _ADDED_SHARE = 20.0, 0.02
+#: Tolerance for the rounding of sums of weights.
+_ROUNDED = 1.0 + 1e-6
+#: Number of values of a dense X that are hashed at a time.
+_DENSE_VALUES = 2**22
 
 
 def check_sparse(matrix: Any, name: str, who: str = "") -> None:
@@ -139,10 +151,6 @@ def rows_are_canonical(indptr: np.ndarray, indices: np.ndarray) -> bool:
         if not rises.all():
             return False
     return True
-
-
-#: A dense X with a smaller share of non-zeros is trained on as a sparse one: that is faster.
-DENSE_SHARE = 0.2
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
@@ -386,10 +394,6 @@ class Targets:
         return self.label_counts(kept)
 
 
-#: Number of entries in a range: 1 MiB of 8-byte numbers.
-ENTRIES = 2**17
-
-
 def row_pieces(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
     """Yield ranges of CSR rows, ``(first, last)``, that hold about `ENTRIES` entries each.
 
@@ -407,13 +411,6 @@ def row_pieces(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
     cuts = np.searchsorted(indptr, steps, side="left")
     cuts = np.unique(np.concatenate(([0], cuts, np.arange(0, n, ENTRIES), [n])))
     yield from itertools.pairwise(cuts.tolist())
-
-
-#: Number of instances that are added, and their share of all. Where features are indicators of
-#: which one level is left out, instances without features are common, and outweigh these.
-_ADDED, _ADDED_SHARE = 20.0, 0.02
-#: Tolerance for the rounding of sums of weights.
-_ROUNDED = 1.0 + 1e-6
 
 
 def is_blank(X: CsrRows | DenseRows) -> np.ndarray:
@@ -552,10 +549,6 @@ class LabelFrequencies:
         share = self.blank_total / (self.blank_total + added)
         seen = self.blank_counts * (self.total / self.blank_total)
         return np.minimum((1.0 - share) * self.counts + share * seen, self.total)
-
-
-#: Number of values of a dense X that are hashed at a time.
-_DENSE_VALUES = 2**22
 
 
 def distinct_instances(

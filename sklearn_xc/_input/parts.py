@@ -13,6 +13,11 @@ from sklearn_xc._input.sklearn_private import safe_indexing
 from sklearn_xc._labels.features import LabelFeatures
 from sklearn_xc._labels.out_of_fold import as_rows
 
+#: Features of the current fit whose vectorizer may be refitted.
+_REFITTABLE: "ContextVar[RefittableFeatures | None]" = ContextVar("refittable", default=None)
+#: Methods that `sklearn.base.clone` needs.
+_PARAMETERS = ("get_params", "set_params")
+
 
 class RefittableFeatures(NamedTuple):
     """Features, their source, and the vectorizer.
@@ -59,9 +64,6 @@ def fit_transform(vectorizer: Any, source: Any) -> Any:
     return vectorizer.fit(source, None).transform(source)
 
 
-_REFITTABLE: ContextVar[RefittableFeatures | None] = ContextVar("refittable features", default=None)
-
-
 @contextmanager
 def may_refit(refittable: RefittableFeatures | None) -> Iterator[None]:
     """Context in which fits to these features may refit the vectorizer."""
@@ -94,10 +96,6 @@ def _is_of_columns(value: Any, n_columns: int | None) -> bool:
     if isinstance(value, tuple | list):
         return any(_is_of_columns(one, n_columns) for one in value)
     return n_columns in (getattr(value, "shape", None) or ())
-
-
-#: Methods that `sklearn.base.clone` needs.
-_PARAMETERS = ("get_params", "set_params")
 
 
 class ParameterizedParts:

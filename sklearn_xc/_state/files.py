@@ -39,6 +39,13 @@ _COMPRESSED: dict[str, Any] = {
     ".xz": partial(lzma.LZMAFile, mode="wb"),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
 }
+FORMAT = 1
+META = "meta.json"
+_WHAT = "a model of sklearn_xc"
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "safetensors")
+_ARRAYS = re.compile(r"arrays-[0-9a-f]{8}\.safetensors")
+#: Files of a model, and those that a killed save leaves behind.
+_OURS = re.compile(rf"{re.escape(META)}|{_ARRAYS.pattern}|\..*\.tmp")
 
 
 @contextmanager
@@ -71,15 +78,6 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[Any]:
         os.replace(scratch, target)
     finally:
         scratch.unlink(missing_ok=True)
-
-
-FORMAT = 1
-META = "meta.json"
-_WHAT = "a model of sklearn_xc"
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "safetensors")
-_ARRAYS = re.compile(r"arrays-[0-9a-f]{8}\.safetensors")
-#: Files of a model, and those that a killed save leaves behind.
-_OURS = re.compile(rf"{re.escape(META)}|{_ARRAYS.pattern}|\..*\.tmp")
 
 
 def versions() -> dict[str, str]:

@@ -23,6 +23,14 @@ from sklearn_xc.metrics.check import as_array, canonical_csr
 MAX_LINE_BYTES = 1 << 26
 #: The largest number of rows and columns that files and generators support.
 MAX_SIZE = 2**31 - 1
+#: Rows are written together up to this many pairs.
+_BLOCK_PAIRS = 1 << 18
+#: Lines are parsed together up to this size.
+_BLOCK_BYTES = 1 << 20
+_HEADER = re.compile(rb"[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t]+([0-9]+)[ \t]*\r?\n?")
+_WHOLE = re.compile(rb"[0-9]+")
+_PAIR = re.compile(rb"([0-9]+):(.*)", re.DOTALL)
+_DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 class Source:
@@ -102,10 +110,6 @@ def check_float_dtype(dtype: Any, name: str) -> np.dtype:
     if found not in (np.float32, np.float64):
         raise ValueError(f"{name} must be float32 or float64. Got {found or repr(dtype)}.")
     return found
-
-
-#: Rows are written together up to this many pairs.
-_BLOCK_PAIRS = 1 << 18
 
 
 def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
@@ -218,14 +222,6 @@ def _shortest(values: np.ndarray) -> list[str]:
     differs = texts.astype(np.float64).astype(values.dtype) != values  # it was rounded twice
     texts[differs] = values[differs].astype(np.float64).astype(str)
     return texts.tolist()
-
-
-#: Lines are parsed together up to this size.
-_BLOCK_BYTES = 1 << 20
-_HEADER = re.compile(rb"[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t]+([0-9]+)[ \t]*\r?\n?")
-_WHOLE = re.compile(rb"[0-9]+")
-_PAIR = re.compile(rb"([0-9]+):(.*)", re.DOTALL)
-_DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def load_xmc_file(path: str | os.PathLike[str], *, dtype: Any = np.float32) -> tuple[Any, Any]:

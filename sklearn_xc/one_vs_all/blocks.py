@@ -12,6 +12,18 @@ import numpy as np
 
 from sklearn_xc._parallel.memory import require_bytes
 
+#: Labels solved side by side: a product with 64 vectors costs little more than with one.
+MAX_LANES = 64
+#: Limit on a worker's workspace where the user sets none.
+DEFAULT_WORKSPACE_BYTES = 2**30
+#: Limit on the labels of a block: in a large one, labels that need all rows share passes over them.
+#: The labels that are left are enough for four more such blocks for each worker, so that the last
+#: blocks are short and all workers end together.
+MAX_BLOCK_LABELS = 4096
+BLOCKS_PER_WORKER = 4
+#: Advice where not even one label has room.
+MORE_ROOM = "Raise max_memory, lower n_jobs, or pass X as float32."
+
 
 def cut_tree(
     parents: np.ndarray, counts: np.ndarray, block_size: Callable[[int], int]
@@ -132,19 +144,6 @@ def _cut_pieces(
             piece[j] = len(wave)
             wave.append(0 if p < 0 else 1 + wave[piece[p]])
     return np.array(piece, np.int64), np.array(wave, np.int64), np.array(height, np.int64)
-
-
-#: Labels solved side by side: a product with 64 vectors costs little more than with one.
-MAX_LANES = 64
-#: Limit on a worker's workspace where the user sets none.
-DEFAULT_WORKSPACE_BYTES = 2**30
-#: Limit on the labels of a block: in a large one, labels that need all rows share passes over them.
-#: The labels that are left are enough for four more such blocks for each worker, so that the last
-#: blocks are short and all workers end together.
-MAX_BLOCK_LABELS = 4096
-BLOCKS_PER_WORKER = 4
-#: Advice where not even one label has room.
-MORE_ROOM = "Raise max_memory, lower n_jobs, or pass X as float32."
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,15 @@ from sklearn_xc._compile.arithmetic.sampling import mix
 from sklearn_xc._compile.emitters.int16_lanes import prefetch
 from sklearn_xc._compile.jit import inlined, kernel
 
+#: Number of rows to prefetch ahead, if rows are not read in order.
+ROWS_AHEAD = 8
+#: Cache lines to prefetch of each row, 16 non-zeros each; the processor prefetches the rest.
+_LINES = 2
+_ONE = np.uint64(1)
+#: Constants of ``hash_rows``.
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_OTHER = np.uint64(0xD1B54A32D192ED03)
+
 
 @kernel
 def arrange_rows(indptr, indices, data, order, number, out_indptr, out_indices, out_data):
@@ -73,10 +82,6 @@ def copy_rows(indptr, indices, data, rows, places, out_indptr, out_indices, out_
         for t in range(np.uint64(start), np.uint64(stop)):
             out_indices[at + t] = indices[t]
             out_data[at + t] = data[t]
-
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_OTHER = np.uint64(0xD1B54A32D192ED03)
 
 
 @kernel
@@ -148,13 +153,6 @@ def drop_positives(candidates, rows, indptr, labels, out):
                 kept += 1
         for c in range(kept, n_kept):
             out[i, c] = -1
-
-
-#: Number of rows to prefetch ahead, if rows are not read in order.
-ROWS_AHEAD = 8
-#: Cache lines to prefetch of each row, 16 non-zeros each; the processor prefetches the rest.
-_LINES = 2
-_ONE = np.uint64(1)
 
 
 def make_copy(n, room, dtype):
