@@ -220,7 +220,7 @@ class ChangeableLabels:
         self.__dict__.pop("_search_index", None)  # built again on first use
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
+        state: Any = super().__getstate__()
         state.pop("_search_index", None)
         return state
 
