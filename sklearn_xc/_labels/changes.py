@@ -219,11 +219,6 @@ class ChangeableLabels:
         self.__dict__.update(attributes_of_labels(self, places, len(self.classes_)))
         self.__dict__.pop("_search_index", None)  # built again on first use
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: Any = super().__getstate__()
-        state.pop("_search_index", None)
-        return state
-
     def _name_labels(self, classes: np.ndarray) -> None:
         """Set the names of the labels."""
         self.classes_ = classes

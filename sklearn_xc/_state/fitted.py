@@ -83,6 +83,7 @@ class SavedEstimator:
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
+        state.pop("_search_index", None)  # built again on first use
         return {key: value for key, value in state.items() if key != EDITED or value}
 
 

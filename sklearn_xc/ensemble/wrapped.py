@@ -43,7 +43,7 @@ from sklearn_xc.ensemble.held_out import (
     _known_features=Array("bool", lambda model: model._n_known()),
 )
 class AnswersBlankRows:
-    """Answers instances without known features by the labels' frequencies, as members do."""
+    """Probabilities, also of instances without known features: the labels' frequencies."""
 
     #: None if members make features of X themselves.
     _frequencies: LabelFrequencies | None
