@@ -100,8 +100,10 @@ deleted, unknown = np.array(deleted), np.array(unknown)
 lost = score[asked] - unknown
 print(f"\n{len(asked)} answers above 0, medians{'':8s}lost   still above 0")
 for name, rest in {
-    "said by explain": score[asked] - most, "word deleted": deleted, "word never known": unknown,
-}.items():  # fmt: skip
+    "said by explain": score[asked] - most,
+    "word deleted": deleted,
+    "word never known": unknown,
+}.items():
     print(f"{name:30s}{np.median(score[asked] - rest):9.2f}{100 * np.mean(rest > 0):15.1f}%")
 print(
     f"word never known: {100 * np.mean(lost < most / 2):.1f}% lose less than half of what is said"

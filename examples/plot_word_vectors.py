@@ -160,18 +160,28 @@ ax.set(xticks=[], yticks=[])
 ax.spines[:].set_visible(False)
 ax.set_title("Subjects by the company they keep, coloured by the tree", fontsize=13)
 ax.legend(
-    frameon=False, fontsize=11, ncols=4, markerscale=3, loc="upper center",
-    bbox_to_anchor=(0.5, 0), handletextpad=0.2, columnspacing=1,
-)  # fmt: skip
+    frameon=False,
+    fontsize=11,
+    ncols=4,
+    markerscale=3,
+    loc="upper center",
+    bbox_to_anchor=(0.5, 0),
+    handletextpad=0.2,
+    columnspacing=1,
+)
 
 looks = {"counts": "0.75", "PPMI": "#56B4E9", "SVD of PPMI": "#0072B2", "word vectors": "#D55E00"}
 places = np.arange(len(bin_names))
 for i, (name, colour) in enumerate(looks.items()):
     right.bar(places + 0.2 * (i - 1.5), share[name], 0.2, color=colour, label=name)
 right.step(
-    np.append(places - 0.5, places[-1] + 0.5), np.append(share["chance"], share["chance"][-1]),
-    where="post", color="black", linestyle="--", label="chance",
-)  # fmt: skip
+    np.append(places - 0.5, places[-1] + 0.5),
+    np.append(share["chance"], share["chance"][-1]),
+    where="post",
+    color="black",
+    linestyle="--",
+    label="chance",
+)
 right.set_xticks(places, bin_names, fontsize=11)
 right.set_xlabel("works of the subject", fontsize=12)
 right.set_ylabel("neighbours on the same branch in %", fontsize=12)
@@ -186,10 +196,15 @@ for subject, point in zip(shown, xy, strict=True):
     if len(taken) == 50:
         break
     label = ax.annotate(
-        names[subject].split(" > ")[-1].removesuffix(" - non-specific"), point, (0, 3),
-        textcoords="offset points", ha="center", va="bottom", fontsize=9.5,
+        names[subject].split(" > ")[-1].removesuffix(" - non-specific"),
+        point,
+        (0, 3),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        fontsize=9.5,
         bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.3},
-    )  # fmt: skip
+    )
     box = label.get_window_extent().padded(3)
     if any(box.overlaps(other) for other in taken):
         label.remove()

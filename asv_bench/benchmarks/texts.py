@@ -59,9 +59,11 @@ class Answers:
         self.new, self.clf = cache[2], cache[3]["classifier"]
         self.name = self.clf.classes_[0]
         for ask in (
-            self.time_predict, self.time_topk_names, self.time_topk_names_of_one,
+            self.time_predict,
+            self.time_topk_names,
+            self.time_topk_names_of_one,
             self.time_explain,
-        ):  # fmt: skip
+        ):
             ask(cache)
 
     def time_predict(self, cache):

@@ -456,8 +456,11 @@ class MetricByFrequencyDisplay(_ByFrequency):
             If `ax` is not a matplotlib axes.
         """
         ax = axes_for(ax, type(self).__name__)
+        from matplotlib.ticker import LogLocator
+
         self.line_ = draw_line(ax, self.frequency, 100 * self.values, self.name, kwargs)
-        ax.set_xscale("log")
+        ax.set_xscale("log", subs=())
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.10g}")
         ax.set_xlabel("training instances of the label (geometric mean of each group)")
         ax.set_ylabel(_AXIS[self.metric].format(k=self.k))
