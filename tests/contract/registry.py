@@ -122,7 +122,7 @@ def chances_of_scores(calibrator):
     """Return what a calibrator's map says of labels with scores and frequencies of many kinds."""
     rng = np.random.default_rng(0)
     scores = -np.sort(-rng.normal(size=(50, 4)), axis=1)
-    return [calibrator.map_.chances(scores, rng.integers(1, 60, (50, 4)))]
+    return [calibrator.map_.probabilities(scores, rng.integers(1, 60, (50, 4)))]
 
 
 def around_another(**further):
