@@ -42,14 +42,14 @@ def check_topk_size(k: Any, X: Any, model: Any = None) -> int:
     MemoryBudgetError
         If the answer does not fit.
     """
-    who = "topk" if model is None else type(model).__name__
+    caller = "topk" if model is None else type(model).__name__
     allowed = None if model is None else model._allowed_bytes()
-    k = check_count(k, f"{who}: k")
+    k = check_count(k, f"{caller}: k")
     shape = getattr(X, "shape", None)
     n = shape[0] if shape else len(X) if hasattr(X, "__len__") else 1
     if n * k > _SMALL_ANSWER or (allowed is not None and n * k * _ENTRY_BYTES > allowed):
         what, advice = f"the answer, {n} instances x k={k}", "Lower k, or predict fewer instances."
-        require_bytes(n * k * _ENTRY_BYTES, allowed, what, advice, who)
+        require_bytes(n * k * _ENTRY_BYTES, allowed, what, advice, caller)
     return k
 
 

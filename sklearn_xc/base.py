@@ -333,20 +333,22 @@ class XCClassifier(
           -0.034  (intercept)
         """
         check_is_fitted(self)
-        who = type(self).__name__
+        caller = type(self).__name__
         if not self._reads_matrix:
             raise ValueError(
-                f"{who}: explain needs a matrix of features as X. This classifier reads texts."
+                f"{caller}: explain needs a matrix of features as X. This classifier reads texts."
             )
         if n_features is not None:
-            n_features = check_count(n_features, f"{who}: n_features")
-        instance = check_instances(self, as_row(x, who), reset=False).without_zeros()
+            n_features = check_count(n_features, f"{caller}: n_features")
+        instance = check_instances(self, as_row(x, caller), reset=False).without_zeros()
         if instance.shape[0] != 1:
-            raise ValueError(f"{who}: explain takes one instance, x has {instance.shape[0]} rows.")
+            raise ValueError(
+                f"{caller}: explain takes one instance, x has {instance.shape[0]} rows."
+            )
         position, d = self._position(label), instance.shape[1]
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", np.arange(d))
-        names = check_names(feature_names, d, f"{who}: feature_names")
+        names = check_names(feature_names, d, f"{caller}: feature_names")
         weights = self._feature_weights(instance, position)
 
         def score(rows: Any) -> np.ndarray:
@@ -425,9 +427,9 @@ class XCClassifier(
         """Return which labels may be returned, None for all."""
         if candidates is None and exclude is None:
             return None
-        who = type(self).__name__
-        check_sparse(X, "X", who)
-        return read_allowed(candidates, exclude, self.classes_, n_rows(X, who), who)
+        caller = type(self).__name__
+        check_sparse(X, "X", caller)
+        return read_allowed(candidates, exclude, self.classes_, n_rows(X, caller), caller)
 
     def _allowed_topk(
         self, X: Any, k: int, allowed: AllowedLabels, **how: Any

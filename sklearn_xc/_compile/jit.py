@@ -127,7 +127,7 @@ def is_function(function: Any) -> bool:
 
 
 def check_compiles(
-    function: Any, arguments: tuple[Any, ...], who: str, results: str, n_results: int
+    function: Any, arguments: tuple[Any, ...], caller: str, results: str, n_results: int
 ) -> None:
     """Compile a function alone, unless it is the package's own.
 
@@ -137,7 +137,7 @@ def check_compiles(
         See `is_function`.
     arguments : tuple
         numba's types of its arguments.
-    who : str
+    caller : str
         How messages name it, such as "OvALinearXC: loss: value of MyLoss()".
     results : str
         What it must return, for messages.
@@ -157,14 +157,16 @@ def check_compiles(
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         # The first line only names the pass.
         reason = " ".join(lines[lines[0].startswith("Failed in") :][:_LINES]) if lines else ""
-        raise ValueError(f"{who} cannot be compiled: {reason or type(error).__name__}") from error
+        raise ValueError(
+            f"{caller} cannot be compiled: {reason or type(error).__name__}"
+        ) from error
     if returned is None:
         return
     parts: Sequence[Any] = [returned]
     if n_results > 1:
         parts = getattr(returned, "types", ()) if isinstance(returned, BaseTuple) else ()
     if len(parts) != n_results or not all(isinstance(p, numba.types.Number) for p in parts):
-        raise ValueError(f"{who} must return {results}. Got {returned}.")
+        raise ValueError(f"{caller} must return {results}. Got {returned}.")
 
 
 @functools.lru_cache(maxsize=1024)

@@ -97,7 +97,7 @@ def is_list_of_folds(cv: Any) -> bool:
 
 
 def check_folds(
-    folds: Iterable[Any], n: int, who: str, cv: Any = None
+    folds: Iterable[Any], n: int, caller: str, cv: Any = None
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the numbers of the training and test rows of each fold.
 
@@ -107,7 +107,7 @@ def check_folds(
         Row numbers from 0, or masks over all rows. A row may come several times.
     n : int
         Number of rows.
-    who : str
+    caller : str
         The function or estimator, named first in messages.
     cv : object, default=None
         The argument that the folds come from.
@@ -127,10 +127,10 @@ def check_folds(
             train, test = (np.asarray(rows) for rows in fold)
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"{who}: cv must give pairs (train, test) of row numbers, fold {number} is "
+                f"{caller}: cv must give pairs (train, test) of row numbers, fold {number} is "
                 f"{fold!r}."
             ) from error
-        name = f"{who}: cv: the {{}} rows of fold {number}"
+        name = f"{caller}: cv: the {{}} rows of fold {number}"
         found.append(
             (
                 _row_numbers(train, n, name.format("training")),
@@ -141,7 +141,7 @@ def check_folds(
         hint = (
             " It was used up by an earlier call: pass a list." if isinstance(cv, Iterator) else ""
         )
-        raise ValueError(f"{who}: cv gives no folds. Got {cv!r}.{hint}")
+        raise ValueError(f"{caller}: cv gives no folds. Got {cv!r}.{hint}")
     return found
 
 

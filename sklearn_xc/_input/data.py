@@ -32,7 +32,7 @@ _ROUNDED = 1.0 + 1e-6
 _DENSE_VALUES = 2**22
 
 
-def check_sparse(matrix: Any, name: str, who: str = "") -> None:
+def check_sparse(matrix: Any, name: str, caller: str = "") -> None:
     """Raise ValueError if `matrix` is sparse and malformed.
 
     Parameters
@@ -41,7 +41,7 @@ def check_sparse(matrix: Any, name: str, who: str = "") -> None:
         Objects that are not sparse pass unchecked. Never changed.
     name : str
         The argument's name for the message.
-    who : str, default=""
+    caller : str, default=""
         The function or estimator, named first.
 
     Raises
@@ -58,7 +58,7 @@ def check_sparse(matrix: Any, name: str, who: str = "") -> None:
     """
     if not sp.issparse(matrix):
         return
-    name = f"{who}: {name}" if who else name
+    name = f"{caller}: {name}" if caller else name
     if len(matrix.shape) != 2:
         raise ValueError(
             f"{name}: a sparse matrix of 2 dimensions was expected. Got shape "

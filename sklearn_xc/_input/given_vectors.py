@@ -17,7 +17,7 @@ class GivenVectors:
 
     Attributes
     ----------
-    who : str
+    caller : str
         The argument in messages, such as "DecompMIPSClassifier: embedding_init".
     words : list of str or None
         None if there is a vector for each feature.
@@ -25,19 +25,19 @@ class GivenVectors:
         Finite numbers.
     """
 
-    who: str
+    caller: str
     words: list[str] | None
     values: np.ndarray
 
     @classmethod
-    def read(cls, given: Any, who: str) -> "GivenVectors":
+    def read(cls, given: Any, caller: str) -> "GivenVectors":
         """Parse user-supplied vectors.
 
         Parameters
         ----------
         given : array-like of shape (n_features, dim), fitted word vectors, or tuple
             Word vectors have ``words_`` and ``vectors_``; a tuple has words and vectors.
-        who : str
+        caller : str
 
         Raises
         ------
@@ -50,13 +50,13 @@ class GivenVectors:
         elif hasattr(given, "words_") and hasattr(given, "vectors_"):
             words, values = given.words_, given.vectors_
         expected = (
-            f"{who} must be an array of shape (n_features, dim) of finite numbers, fitted word "
+            f"{caller} must be an array of shape (n_features, dim) of finite numbers, fitted word "
             "vectors, or a tuple of words and their vectors"
         )
-        refuse_masks_and_dates(values, who)
+        refuse_masks_and_dates(values, caller)
         if hasattr(given, "get_params") and words is None:
             raise ValueError(
-                f"{who} must be fitted word vectors, with words_ and vectors_. Got "
+                f"{caller} must be fitted word vectors, with words_ and vectors_. Got "
                 f"{type(given).__name__} without: fit it, and as clones are not fitted, pass "
                 "(model.words_, model.vectors_)."
             )
@@ -72,17 +72,19 @@ class GivenVectors:
             raise ValueError(f"{expected}. Got {got}.")
         if not np.isfinite(array).all():
             row = np.isfinite(array).all(axis=1).argmin()
-            raise ValueError(f"{who} must be finite. Got NaN or infinity in row {row}.")
+            raise ValueError(f"{caller} must be finite. Got NaN or infinity in row {row}.")
         if words is None:
-            return cls(who, None, array)
+            return cls(caller, None, array)
         if isinstance(words, str) or not all(isinstance(word, str) for word in words):
-            raise TypeError(f"{who} must have a list of texts beside the vectors. Got {words!r}.")
+            raise TypeError(
+                f"{caller} must have a list of texts beside the vectors. Got {words!r}."
+            )
         if len(words) != len(array):
             raise ValueError(
-                f"{who} must have a vector for each word. Got {len(words)} words and {len(array)} "
-                "vectors."
+                f"{caller} must have a vector for each word. Got {len(words)} words and "
+                f"{len(array)} vectors."
             )
-        return cls(who, list(words), array)
+        return cls(caller, list(words), array)
 
     @property
     def dim(self) -> int:
@@ -114,7 +116,7 @@ class GivenVectors:
         n_features, dim = vectors.shape
         if self.dim != dim:
             raise ValueError(
-                f"{self.who} must have vectors of the dimension of the embedding, {dim}. Got "
+                f"{self.caller} must have vectors of the dimension of the embedding, {dim}. Got "
                 f"{self.dim}: set embedding_dim={self.dim}."
             )
         found = self.of_features(n_features, names, vectors.dtype)
@@ -148,7 +150,7 @@ class GivenVectors:
         """
         if self.words is None and len(self.values) != n_features:
             raise ValueError(
-                f"{self.who} must have a row for each of {n_features} features. Got an array of "
+                f"{self.caller} must have a row for each of {n_features} features. Got an array of "
                 f"shape {self.values.shape}."
             )
         rows = np.arange(n_features) if self.words is None else self._rows_of(names, n_features)
@@ -157,18 +159,18 @@ class GivenVectors:
             found[rows >= 0] = self.values[rows[rows >= 0]]
         if not np.isfinite(found).all():
             raise ValueError(
-                f"{self.who} must be finite in {np.dtype(dtype).name}, the dtype of X. Got "
+                f"{self.caller} must be finite in {np.dtype(dtype).name}, the dtype of X. Got "
                 f"{np.abs(self.values).max():g}."
             )
         if not found.any():
-            raise ValueError(f"{self.who} must have vectors that are not 0. Got zeros alone.")
+            raise ValueError(f"{self.caller} must have vectors that are not 0. Got zeros alone.")
         return found
 
     def _rows_of(self, names: Any, n_features: int) -> np.ndarray:
         """Return the row of each feature's vector, -1 for none."""
         if names is None:
             raise ValueError(
-                f"{self.who} has vectors of words, and X does not say what its features are "
+                f"{self.caller} has vectors of words, and X does not say what its features are "
                 "called. Pass X as a data frame with names, or an array of shape "
                 f"({n_features}, {self.dim}), such as vectors.transform(names) with "
                 "handle_unknown='zero'."
@@ -178,7 +180,7 @@ class GivenVectors:
         if not (rows >= 0).any():
             some, of_features = (", ".join(map(repr, own[:_NAMED])) for own in ([*places], names))
             raise ValueError(
-                f"{self.who} must have words that are names of features. Got none: words are "
+                f"{self.caller} must have words that are names of features. Got none: words are "
                 f"{some} ..., features {of_features} ..."
             )
         return rows

@@ -150,7 +150,7 @@ class ParameterizedParts:
 
 
 def check_part(
-    part: Any, who: str, names: Iterable[str], attributes: Iterable[str], protocol: str
+    part: Any, caller: str, names: Iterable[str], attributes: Iterable[str], protocol: str
 ) -> None:
     """Raise ValueError unless a part is an instance with some attributes.
 
@@ -158,7 +158,7 @@ def check_part(
     ----------
     part : object
         The argument, if it is not one of the names.
-    who : str
+    caller : str
         The argument in messages, such as "DecompMIPSClassifier: index".
     names : iterable of str
         Names that are accepted instead of an instance.
@@ -180,7 +180,7 @@ def check_part(
     else:
         return
     raise ValueError(
-        f"{who} must be one of {', '.join(map(repr, sorted(names)))}, or an instance with "
+        f"{caller} must be one of {', '.join(map(repr, sorted(names)))}, or an instance with "
         f"{', '.join(wanted)} (see {protocol}). Got {got}."
     )
 
@@ -189,7 +189,7 @@ def new_part(
     given: Any,
     table: Mapping[str, Callable[[], Any]],
     methods: Sequence[str],
-    who: str,
+    caller: str,
     protocol: str,
 ) -> Any:
     """Return a new part from its name, or a clone of an object.
@@ -201,7 +201,7 @@ def new_part(
     table : mapping of str to class
     methods : sequence of str
         Methods of an instance besides ``get_params`` and ``set_params``.
-    who : str
+    caller : str
         The argument in messages, such as "NGAMEEmbeddingXC: sampler".
     protocol : str
         The class that documents the methods, for messages.
@@ -213,7 +213,7 @@ def new_part(
     """
     if isinstance(given, str) and given in table:
         return table[given]()
-    check_part(given, who, table, (*methods, *_PARAMETERS), protocol)
+    check_part(given, caller, table, (*methods, *_PARAMETERS), protocol)
     return clone(given)
 
 

@@ -142,7 +142,7 @@ def read_allowed(
     exclude: Any,
     classes: np.ndarray,
     n: int,
-    who: str,
+    caller: str,
     *,
     by_name: bool = False,
 ) -> AllowedLabels | None:
@@ -156,7 +156,7 @@ def read_allowed(
         Of the classifier.
     n : int
         Instances.
-    who : str
+    caller : str
         For messages.
     by_name : bool, default=False
         Whether lists of names for each instance are accepted.
@@ -170,12 +170,12 @@ def read_allowed(
         return None
     if candidates is not None and exclude is not None:
         raise ValueError(
-            f"{who}: candidates and exclude must not be given together: leave out of candidates "
+            f"{caller}: candidates and exclude must not be given together: leave out of candidates "
             "what is excluded. Got both."
         )
     are_excluded, n_labels = candidates is None, len(classes)
     given, name = (exclude, "exclude") if are_excluded else (candidates, "candidates")
-    name = f"{who}: {name}"
+    name = f"{caller}: {name}"
     refuse_masks_and_dates(given, name)
     given = as_sequence(given)
     if sp.issparse(given) or len(getattr(given, "shape", ())) > 1:

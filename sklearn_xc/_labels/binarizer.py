@@ -292,31 +292,31 @@ class LabelBinarizerXC(BaseEstimator):
         return Y, np.array([len(row) for row in rows], np.int64)
 
     def _read(self, y: Any) -> list[list]:
-        who = type(self).__name__
-        return read_name_lists(y, check_separator(self.separator, who), who)
+        caller = type(self).__name__
+        return read_name_lists(y, check_separator(self.separator, caller), caller)
 
     def _read_known(self, y: Any) -> list[list]:
         """Read names after fit, as texts if those of fit were texts, else as integers."""
         return [[as_name_of_kind(name, self._are_texts) for name in row] for row in self._read(y)]
 
     def _fit(self, rows: list[list]) -> None:
-        who = type(self).__name__
+        caller = type(self).__name__
         if self.separator is None and all(len(row) < 2 for row in rows):
             texts = [name for row in rows for name in row if isinstance(name, str)]
-            warn_of_separator(texts, who, _STACKLEVEL)
+            warn_of_separator(texts, caller, _STACKLEVEL)
         counts = Counter(name for row in rows for name in row)
         if self.classes is None:
             names = sorted(counts)
             if not names:
-                raise ValueError(f"{who}: y holds no name, in {len(rows)} rows.")
+                raise ValueError(f"{caller}: y holds no name, in {len(rows)} rows.")
         else:
-            names = check_label_names(self.classes, None, f"{who}: classes").tolist()
+            names = check_label_names(self.classes, None, f"{caller}: classes").tolist()
         # Names that the user gave stay, whether they occur or not.
         least = self.min_count if self.classes is None else 0
         kept = [name for name in names if counts[name] >= least]
         if not kept:
             raise ValueError(
-                f"{who}: no name is in {least} rows (min_count). The most frequent is "
+                f"{caller}: no name is in {least} rows (min_count). The most frequent is "
                 f"{counts.most_common(1)[0][0]!r}, in {counts.most_common(1)[0][1]}."
             )
         self.rare_classes_ = as_name_array([name for name in names if counts[name] < least])
@@ -384,8 +384,10 @@ class LabelBinarizerXC(BaseEstimator):
         """Raise or warn, as `handle_unknown` says."""
         if not unknown:
             return
-        who, (name, n) = type(self).__name__, unknown.most_common(1)[0]
-        message = f"{who}: y holds {len(unknown)} unknown names, {name!r} most often ({n} times)."
+        caller, (name, n) = type(self).__name__, unknown.most_common(1)[0]
+        message = (
+            f"{caller}: y holds {len(unknown)} unknown names, {name!r} most often ({n} times)."
+        )
         if self.handle_unknown == "error":
             raise ValueError(
                 f"{message} handle_unknown='ignore' leaves them out, 'add' gives them columns."

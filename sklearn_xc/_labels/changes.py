@@ -302,7 +302,7 @@ class ChangeableLabels:
         ['stew', 'bread']
         """
         check_is_fitted(self)
-        who, known = f"{type(self).__name__}: names", self.classes_
+        caller, known = f"{type(self).__name__}: names", self.classes_
         if isinstance(names, Mapping):
             values = known.tolist()
             for place, name in zip(
@@ -311,22 +311,22 @@ class ChangeableLabels:
                 values[place] = name
             names = values
         if self._targets_kind != "classes":
-            self._name_labels(check_label_names(names, len(known), who))
+            self._name_labels(check_label_names(names, len(known), caller))
             return self
         kinds = {_kind(name) for name in (names.tolist() if hasattr(names, "tolist") else names)}
         if len(kinds) > 1:
-            raise ValueError(f"{who} must be of one kind. Got {' and '.join(sorted(kinds))}.")
-        distinct = distinct_classes(names, who)
+            raise ValueError(f"{caller} must be of one kind. Got {' and '.join(sorted(kinds))}.")
+        distinct = distinct_classes(names, caller)
         renamed = np.asarray(names)
         if len(renamed) != len(known) or len(distinct) < len(known):
             raise ValueError(
-                f"{who} must be {len(known)} distinct classes. Got {len(renamed)}, of which "
+                f"{caller} must be {len(known)} distinct classes. Got {len(renamed)}, of which "
                 f"{len(distinct)} are distinct."
             )
         order = np.argsort(renamed, kind="stable")
         if len(order) == 2 and order[0] == 1:
             raise ValueError(
-                f"{who} cannot reorder the classes of a binary model: its weights belong to "
+                f"{caller} cannot reorder the classes of a binary model: its weights belong to "
                 f"classes_[1]. Got {renamed.tolist()}."
             )
         self._name_labels(renamed)
@@ -336,20 +336,20 @@ class ChangeableLabels:
 
     def _places(self, labels: Any, method: str) -> np.ndarray:
         """Return the positions of labels, int64, distinct."""
-        who = f"{type(self).__name__}.{method}"
-        refuse_masks_and_dates(labels, f"{who}: labels")
+        caller = f"{type(self).__name__}.{method}"
+        refuse_masks_and_dates(labels, f"{caller}: labels")
         if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
-            raise TypeError(f"{who}: labels must be a list of labels. Got {labels!r}.")
+            raise TypeError(f"{caller}: labels must be a list of labels. Got {labels!r}.")
         known = {label: place for place, label in enumerate(self.classes_.tolist())}
         places = [
-            known[label] if _is_key(label, known) else position_of(label, self.classes_, who)
+            known[label] if _is_key(label, known) else position_of(label, self.classes_, caller)
             for label in (labels.tolist() if hasattr(labels, "tolist") else labels)
         ]
         found = np.array(places, np.int64)
         if len(np.unique(found)) < len(found):
             values, counts = np.unique(found, return_counts=True)
             twice = self.classes_[values[np.argmax(counts)]]
-            raise ValueError(f"{who}: labels must be distinct. Got {twice!r} more than once.")
+            raise ValueError(f"{caller}: labels must be distinct. Got {twice!r} more than once.")
         return found
 
 

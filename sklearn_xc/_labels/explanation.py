@@ -182,17 +182,17 @@ def _explanation(
     )
 
 
-def as_row(x: Any, who: str) -> Any:
+def as_row(x: Any, caller: str) -> Any:
     """Return one instance as a matrix of one row; anything else unchanged."""
     if sp.issparse(x) and x.ndim == 1:  # a row of a sparse array
         return x.reshape(1, -1)
     try:
         is_flat = not sp.issparse(x) and np.ndim(x) == 1
     except ValueError as error:  # rows of different lengths
-        raise ValueError(f"{who}: x must be one instance of numbers.") from error
+        raise ValueError(f"{caller}: x must be one instance of numbers.") from error
     if not is_flat:
         return x
-    refuse_masks_and_dates(x, f"{who}: x")
+    refuse_masks_and_dates(x, f"{caller}: x")
     return np.asarray(x).reshape(1, -1)
 
 

@@ -26,7 +26,7 @@ _WRITTEN_LIST = re.compile(r"""\s*[\[({]\s*(['"].*['"]|\d[\d,\s]*)[\s,]*[\])}]\s
 _READ_BACK = "In pandas, y.map(ast.literal_eval, na_action='ignore') makes lists of them"
 
 
-def check_separator(separator: Any, who: str) -> str | None:
+def check_separator(separator: Any, caller: str) -> str | None:
     """Return a separator, a text that is not empty, or None.
 
     Raises
@@ -36,7 +36,7 @@ def check_separator(separator: Any, who: str) -> str | None:
     """
     if separator is not None and (not isinstance(separator, str) or not separator):
         raise ValueError(
-            f"{who}: separator must be a text such as ';', or None. Got {separator!r}."
+            f"{caller}: separator must be a text such as ';', or None. Got {separator!r}."
         )
     return separator
 
@@ -67,7 +67,7 @@ def are_name_lists(y: Any) -> bool:
     return isinstance(name, Integral) and any(name not in (0, 1) for row in rows for name in row)
 
 
-def read_name_lists(y: Any, separator: str | None, who: str) -> list[list]:
+def read_name_lists(y: Any, separator: str | None, caller: str) -> list[list]:
     """Return the names of each instance, each once, in their order.
 
     Parameters
@@ -77,7 +77,7 @@ def read_name_lists(y: Any, separator: str | None, who: str) -> list[list]:
         are rows without names. A data frame of one such column will do.
     separator : str or None
         With None a text is one name.
-    who : str
+    caller : str
         For messages.
 
     Returns
@@ -91,37 +91,37 @@ def read_name_lists(y: Any, separator: str | None, who: str) -> list[list]:
     ValueError
         For both texts and integers, and for lists written as text.
     """
-    refuse_masks_and_dates(y, f"{who}: y")
+    refuse_masks_and_dates(y, f"{caller}: y")
     y = as_sequence(y)
     if sp.issparse(y) or frame_columns(y) is not None:
         raise TypeError(
-            f"{who}: y must be a list of names for each row. Got {type(y).__name__} of shape "
+            f"{caller}: y must be a list of names for each row. Got {type(y).__name__} of shape "
             f"{y.shape}, which looks like an indicator: a classifier takes it as it is."
         )
     if isinstance(y, str | bytes | dict) or not isinstance(y, Iterable):
-        raise TypeError(f"{who}: y must be a list of names for each row. Got {y!r}.")
+        raise TypeError(f"{caller}: y must be a list of names for each row. Got {y!r}.")
     rows: list[list] = []
-    refuse_written_lists(y, f"{who}: y")
+    refuse_written_lists(y, f"{caller}: y")
     kinds: set[type] = set()
     for number, row in enumerate(y):
-        names = list(dict.fromkeys(_names_of(row, separator, number, who)))
+        names = list(dict.fromkeys(_names_of(row, separator, number, caller)))
         kinds.update(map(type, names))
         rows.append(names)
     if len(kinds) > 1:
         raise ValueError(
-            f"{who}: y must have names of one kind, all texts or all integers. Got "
+            f"{caller}: y must have names of one kind, all texts or all integers. Got "
             f"{' and '.join(sorted(kind.__name__ for kind in kinds))}."
         )
     return rows
 
 
-def warn_of_separator(texts: list[str], who: str, stacklevel: int) -> None:
+def warn_of_separator(texts: list[str], caller: str, stacklevel: int) -> None:
     """Warn if more than a tenth of texts, each read as one name, seem to hold several."""
     for one in _LIKELY_SEPARATORS:
         several = [text for text in texts if one in text]
         if len(several) > len(texts) / 10:
             warnings.warn(
-                f"{who}: each text of y is taken for one name, but many hold {one!r}, such as "
+                f"{caller}: each text of y is taken for one name, but many hold {one!r}, such as "
                 f"{several[0]!r}. If these are several names, pass separator={one!r}.",
                 UserWarning,
                 stacklevel=stacklevel + 1,
@@ -143,14 +143,14 @@ def refuse_written_lists(rows: Iterable, name: str, remedy: str = _READ_BACK) ->
         )
 
 
-def warn_of_missing(y: Iterable, who: str, stacklevel: int) -> None:
+def warn_of_missing(y: Iterable, caller: str, stacklevel: int) -> None:
     """Warn that rows without an entry are trained as rows without labels."""
     missing = [row for row, names in enumerate(y) if is_missing(names)]
     if missing:
         warnings.warn(
-            f"{who}: the labels of {len(missing)} rows of y are missing (row {missing[0]} first): "
-            "these rows are trained as rows without labels. If their labels are unknown, drop "
-            "them.",
+            f"{caller}: the labels of {len(missing)} rows of y are missing (row {missing[0]} "
+            "first): these rows are trained as rows without labels. If their labels are unknown, "
+            "drop them.",
             UserWarning,
             stacklevel=stacklevel + 1,
         )
@@ -173,22 +173,22 @@ def names_in(text: str, separator: str | None) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _names_of(row: Any, separator: str | None, number: int, who: str) -> list:
+def _names_of(row: Any, separator: str | None, number: int, caller: str) -> list:
     if is_missing(row):
         return []
     if isinstance(row, str):
         return names_in(row, separator)
     if isinstance(row, bytes | dict) or not isinstance(row, Iterable):
         raise TypeError(
-            f"{who}: y must be a list of names for each row, or one text of names with a "
+            f"{caller}: y must be a list of names for each row, or one text of names with a "
             f"separator. Got {row!r} in row {number}."
         )
     names = row.tolist() if isinstance(row, np.ndarray) else list(row)
     for name in names:
         if type(name) is bool or not isinstance(name, str | int | np.integer):
             raise TypeError(
-                f"{who}: y must be a list of names for each row. Got {name!r} among the names of "
-                f"row {number}."
+                f"{caller}: y must be a list of names for each row. Got {name!r} among the names "
+                f"of row {number}."
             )
     # Of a subclass of str, such as NumPy's, the text.
     return [str.__str__(one) if isinstance(one, str) else int(one) for one in names if one != ""]

@@ -78,7 +78,7 @@ def column_names(y: Any) -> list | None:
 
 
 def names_of_columns(
-    n_labels: int, label_names: Any, columns: list | None, classes: Any, who: str
+    n_labels: int, label_names: Any, columns: list | None, classes: Any, caller: str
 ) -> np.ndarray:
     """Return the names of an indicator's columns, or their numbers if they have no names.
 
@@ -91,7 +91,7 @@ def names_of_columns(
         Columns of a data frame.
     classes : array-like of shape (n_labels,) or None
         Names of an earlier fit, or the numbers of the columns.
-    who : str
+    caller : str
         The estimator, for messages.
 
     Raises
@@ -105,7 +105,7 @@ def names_of_columns(
         classes = None
     sources = {"label_names": label_names, "the columns of y": columns, "classes": classes}
     given = {
-        source: check_label_names(names, n_labels, f"{who}: {source}")
+        source: check_label_names(names, n_labels, f"{caller}: {source}")
         for source, names in sources.items()
         if names is not None
     }
@@ -115,7 +115,7 @@ def names_of_columns(
         if differ.size:
             at = differ[0]
             raise ValueError(
-                f"{who}: {source} must be the same as {found[0]}. Got {names[at]!r} for label "
+                f"{caller}: {source} must be the same as {found[0]}. Got {names[at]!r} for label "
                 f"{at}, which is {found[1][at]!r}."
             )
     return found[1]
@@ -166,7 +166,7 @@ def as_name_of_kind(name: Any, are_texts: bool) -> Any:
     return int(name) if is_number else name
 
 
-def refuse_other_columns(y: Any, known: np.ndarray, who: str) -> None:
+def refuse_other_columns(y: Any, known: np.ndarray, caller: str) -> None:
     """Raise ValueError if the columns of a data frame have other names than in fit."""
     columns = column_names(y)
     if columns is None or columns == known.tolist() or known.dtype.kind in "iu":
@@ -175,14 +175,14 @@ def refuse_other_columns(y: Any, known: np.ndarray, who: str) -> None:
         return  # the number of columns has a message of its own
     if set(columns) == set(known.tolist()):
         raise ValueError(
-            f"{who}: y has the label columns of fit in another order. Expected "
+            f"{caller}: y has the label columns of fit in another order. Expected "
             f"{known[:3].tolist()} first: y[list(clf.classes_)] has them. Got {columns[:3]}."
         )
     odd = next(name for name in columns if name not in set(known.tolist()))
-    raise ValueError(f"{who}: y has a label column {odd!r}, which was not there in fit.")
+    raise ValueError(f"{caller}: y has a label column {odd!r}, which was not there in fit.")
 
 
-def position_of(label: Any, classes: np.ndarray, who: str) -> int:
+def position_of(label: Any, classes: np.ndarray, caller: str) -> int:
     """Return the position of one label in ``classes_``.
 
     Raises
@@ -196,7 +196,7 @@ def position_of(label: Any, classes: np.ndarray, who: str) -> int:
         found = np.flatnonzero(classes == label)
     if len(found) != 1:
         raise ValueError(
-            f"{who}: label must be one of the {len(classes)} in classes_, such as "
+            f"{caller}: label must be one of the {len(classes)} in classes_, such as "
             f"{classes[:1].tolist()[0]!r}. Got {label!r}.{did_you_mean(label, classes.tolist())}"
         )
     return int(found[0])

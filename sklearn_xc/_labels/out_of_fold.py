@@ -44,13 +44,13 @@ def as_rows(data: Any) -> Any:
     return np.asarray(data) if is_array_like else data
 
 
-def n_rows(X: Any, who: str) -> int:
+def n_rows(X: Any, caller: str) -> int:
     """Return the number of instances, at least one."""
     n = int(num_samples(X))
     if not n:
         shape = getattr(X, "shape", (0,))
         raise ValueError(
-            f"{who}: X has 0 sample(s) (shape={shape}), a minimum of 1 is required by {who}."
+            f"{caller}: X has 0 sample(s) (shape={shape}), a minimum of 1 is required by {caller}."
         )
     return n
 
@@ -72,7 +72,7 @@ def fit_clone(
     y: Any,
     arguments: Mapping[str, Any],
     rows: np.ndarray | None,
-    who: str,
+    caller: str,
     task: Task | None = None,
 ) -> tuple[Any, float]:
     """Return a clone fitted to some of the rows, and the seconds that it took.
@@ -88,7 +88,7 @@ def fit_clone(
         Further arguments of ``fit``, for the rows that it is fitted to.
     rows : ndarray of int64, or None
         None for all.
-    who : str
+    caller : str
         For messages.
     task : Task, default=None
         Reports the fit to callbacks.
@@ -98,7 +98,7 @@ def fit_clone(
         X, y = safe_indexing(as_rows(X), rows), safe_indexing(as_rows(y), rows)
     fitted = clone(estimator)
     task = Task() if task is None else task
-    with named_errors(part, who), task.around(fitted):
+    with named_errors(part, caller), task.around(fitted):
         fitted.fit(X, y, **arguments)
     return fitted, time.perf_counter() - began
 
@@ -140,13 +140,13 @@ class RoutesFit:
 
     def _routed(self, weight: np.ndarray | None, params: Mapping[str, Any]) -> Bunch:
         """Return the arguments of ``fit`` of each part, by its name, and of ``cv.split``."""
-        parts, who = self._routed_parts(), type(self).__name__
+        parts, caller = self._routed_parts(), type(self).__name__
         if sklearn.get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=weight, **params)
         else:
             if params and not parts.keys() - {"final_estimator"}:
                 raise TypeError(
-                    f"{who}: fit got {sorted(params)}, but trains no estimator that takes them. "
+                    f"{caller}: fit got {sorted(params)}, but trains no estimator that takes them. "
                     "Arguments for cv need metadata routing: "
                     "sklearn.set_config(enable_metadata_routing=True)."
                 )
@@ -188,7 +188,7 @@ def predict_topk_of(
     X: Any,
     k: int,
     classes: np.ndarray,
-    who: str,
+    caller: str,
     *,
     are_columns: bool,
     allowed: AllowedLabels | None = None,
@@ -201,7 +201,7 @@ def predict_topk_of(
     part, fitted, X, k
         The classifier's name in errors, the classifier, instances, and how many labels.
     classes : ndarray of shape (n_labels,)
-    who : str
+    caller : str
         For messages.
     are_columns : bool
         Whether `classes` are columns of an indicator, which the classifier may number where they
@@ -221,14 +221,14 @@ def predict_topk_of(
         places = np.full(len(classes) + 1, -1)  # the last is of classes that y does not have
         places[positions_of(own, classes, are_columns=are_columns)] = np.arange(len(own))
         allowed = allowed.moved(places[:-1], len(own))
-    with named_errors(part, who):
+    with named_errors(part, caller):
         # After a 1-D y, a classifier has the classes of its training rows only.
         labels, scores = topk_allowed(fitted, X, k, allowed, unseen if are_columns else ())
         known = classes_of(fitted)
     place = positions_of(known, classes, are_columns=are_columns)
     if (place < 0).any():
         raise ValueError(
-            f"{who}: {part} answers with classes that y does not have. Got "
+            f"{caller}: {part} answers with classes that y does not have. Got "
             f"{known[:5].tolist()}, expected some of {classes[:5].tolist()}."
         )
     return Answers(np.where(labels >= 0, place[labels], -1), scores)
@@ -280,8 +280,8 @@ _OWN = (NotFittedError, SavedModelError)
 class named_errors:  # noqa: N801  used as a function
     """Prefix errors of a part of an estimator with its name."""
 
-    def __init__(self, part: str, who: str) -> None:
-        self.part, self.who = part, who
+    def __init__(self, part: str, caller: str) -> None:
+        self.part, self.caller = part, caller
 
     def __enter__(self) -> None:
         pass
@@ -289,4 +289,4 @@ class named_errors:  # noqa: N801  used as a function
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         for plain in (ValueError, TypeError, MemoryBudgetError):
             if isinstance(error, plain) and not isinstance(error, _OWN):
-                raise plain(f"{self.who}: {self.part}: {error}") from error
+                raise plain(f"{self.caller}: {self.part}: {error}") from error

@@ -76,7 +76,9 @@ def available_bytes() -> int | None:
     return free
 
 
-def require_bytes(needed: int, allowed: int | None, what: str, advice: str, who: str = "") -> None:
+def require_bytes(
+    needed: int, allowed: int | None, what: str, advice: str, caller: str = ""
+) -> None:
     """Raise unless `needed` bytes fit into what is allowed and into what the machine has left.
 
     Parameters
@@ -89,7 +91,7 @@ def require_bytes(needed: int, allowed: int | None, what: str, advice: str, who:
         The largest array, with its shape.
     advice : str
         What the caller can do.
-    who : str, default=""
+    caller : str, default=""
         Name of the estimator or function, which the message begins with.
 
     Raises
@@ -97,7 +99,7 @@ def require_bytes(needed: int, allowed: int | None, what: str, advice: str, who:
     MemoryBudgetError
         Before anything is allocated.
     """
-    name = f"{who}: " if who else ""
+    name = f"{caller}: " if caller else ""
     free = available_bytes()
     limits = [(allowed, "max_memory allows"), (free, "this machine has")]
     for limit, of_what in limits:
@@ -123,15 +125,15 @@ class Spill:
         Bytes to keep in memory; None for half of what the machine has left. The rest goes to
         unnamed files in the folder of temporary files (``TMPDIR``), which vanish with the arrays,
         however the process ends.
-    who : str
+    caller : str
         Name of the estimator, for messages.
     """
 
-    def __init__(self, allowed: int | None, who: str) -> None:
+    def __init__(self, allowed: int | None, caller: str) -> None:
         if allowed is None:
             free = available_bytes()
             allowed = 2**63 if free is None else free // 2
-        self.allowed, self.who = allowed, who
+        self.allowed, self.caller = allowed, caller
         self.in_memory = self.in_file = 0
         self._piece: mmap.mmap | None = None
         self._used = 0
@@ -157,7 +159,7 @@ class Spill:
             first = -(-self._used // 64) * 64
             if self._piece is None or first + size > len(self._piece):
                 what = f"weights beyond {format_bytes(self.allowed)}"
-                self._piece, first = _mapped_file(max(PIECE, size), what, self.who), 0
+                self._piece, first = _mapped_file(max(PIECE, size), what, self.caller), 0
             room, self._used = self._piece, first + size
             self.in_file += size
         kept = np.frombuffer(room, array.dtype, array.size, first).reshape(array.shape)
@@ -165,33 +167,33 @@ class Spill:
         return kept
 
 
-def empty_in_file(size: int, dtype: Any, who: str) -> np.ndarray:
+def empty_in_file(size: int, dtype: Any, caller: str) -> np.ndarray:
     """Return `size` zeros in an unnamed file, whose memory the system can take back.
 
-    `who` is the name of the estimator, for the OSError where the file cannot be written.
+    `caller` is the name of the estimator, for the OSError where the file cannot be written.
     """
     n_bytes = size * np.dtype(dtype).itemsize
     if n_bytes == 0:
         return np.empty(0, dtype)
-    return np.frombuffer(_mapped_file(n_bytes, "data beyond max_memory", who), dtype, size)
+    return np.frombuffer(_mapped_file(n_bytes, "data beyond max_memory", caller), dtype, size)
 
 
-def empty_rows(n: int, dim: int, dtype: Any, who: str) -> np.ndarray:
+def empty_rows(n: int, dim: int, dtype: Any, caller: str) -> np.ndarray:
     """Return zeros (n, dim), in an unnamed file if they are large; see :func:`empty_in_file`."""
     if n * dim * np.dtype(dtype).itemsize <= _LARGE:
         return np.zeros((n, dim), dtype)
-    return empty_in_file(n * dim, dtype, who).reshape(n, dim)
+    return empty_in_file(n * dim, dtype, caller).reshape(n, dim)
 
 
-def allocator(in_files: bool, who: str) -> Callable[..., np.ndarray]:
+def allocator(in_files: bool, caller: str) -> Callable[..., np.ndarray]:
     """Return a function of a length and a dtype that makes arrays, in files or in memory."""
-    return functools.partial(empty_in_file, who=who) if in_files else np.empty
+    return functools.partial(empty_in_file, caller=caller) if in_files else np.empty
 
 
 class _MappedFile(mmap.mmap):
     """An unnamed file in memory, with the name of the estimator that its arrays belong to."""
 
-    who = ""
+    caller = ""
 
 
 def _memory_of(array: np.ndarray) -> Any:
@@ -209,10 +211,10 @@ def is_in_file(array: np.ndarray) -> bool:
 
 def allocator_like(array: np.ndarray) -> Callable[..., np.ndarray]:
     """Return a function like that of :func:`allocator`: in files if this array is in one."""
-    return allocator(is_in_file(array), getattr(_memory_of(array), "who", ""))
+    return allocator(is_in_file(array), getattr(_memory_of(array), "caller", ""))
 
 
-def _mapped_file(size: int, what: str, who: str) -> _MappedFile:
+def _mapped_file(size: int, what: str, caller: str) -> _MappedFile:
     try:
         with tempfile.TemporaryFile(prefix="sklearn_xc-") as file:
             if hasattr(os, "posix_fallocate"):  # a full disk is an error now, not a signal later
@@ -220,12 +222,12 @@ def _mapped_file(size: int, what: str, who: str) -> _MappedFile:
             else:
                 file.truncate(size)
             room = _MappedFile(file.fileno(), size)
-            room.who = who
+            room.caller = caller
             return room
     except OSError as error:
         raise OSError(
             error.errno,
-            f"{who}: {what} need a file of {format_bytes(size)} in {tempfile.gettempdir()}: "
+            f"{caller}: {what} need a file of {format_bytes(size)} in {tempfile.gettempdir()}: "
             f"{error.strerror}. Raise max_memory, or set TMPDIR to a folder with more room",
         ) from error
 

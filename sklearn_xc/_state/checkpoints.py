@@ -62,7 +62,7 @@ class Checkpoints:
     ----------
     path : str or PathLike
         A folder of this fit, an empty one, or a free name.
-    who : str
+    caller : str
         Name of the estimator, for messages.
     key : dict
         From :func:`key_of`.
@@ -83,10 +83,10 @@ class Checkpoints:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], who: str, key: dict[str, Any], settings: list[int]
+        self, path: str | os.PathLike[str], caller: str, key: dict[str, Any], settings: list[int]
     ) -> None:
         self.folder = Path(os.path.abspath(os.fspath(path)))
-        where, fit = f"{who}: checkpoint_dir {str(self.folder)!r}", self.folder / _FIT
+        where, fit = f"{caller}: checkpoint_dir {str(self.folder)!r}", self.folder / _FIT
         self.folder.mkdir(exist_ok=True)
         others = [
             one for one in self.folder.iterdir() if one.suffix not in (".json", _PART, ".tmp")
@@ -160,8 +160,8 @@ def _known_settings(path: Path, where: str, key: dict[str, Any], settings: list[
 @contextmanager
 def checkpoints_of(estimator: Any, data: Data, settings: list[int]) -> Iterator[Checkpoints | None]:
     """Open the folder ``checkpoint_dir`` of an estimator; yields None where there is none."""
-    path, who = estimator.checkpoint_dir, type(estimator).__name__
-    yield None if path is None else Checkpoints(path, who, key_of(estimator, data), settings)
+    path, caller = estimator.checkpoint_dir, type(estimator).__name__
+    yield None if path is None else Checkpoints(path, caller, key_of(estimator, data), settings)
 
 
 #: Seconds between the epochs that a loop keeps.

@@ -100,7 +100,7 @@ class ClassWeights:
         return labels, best
 
     def scores(
-        self, X: CsrRows, n_jobs: int | None, allowed: int | None = None, who: str = ""
+        self, X: CsrRows, n_jobs: int | None, allowed: int | None = None, caller: str = ""
     ) -> np.ndarray:
         """Return the scores of every class, dense, of shape (n, n_classes).
 
@@ -112,7 +112,7 @@ class ClassWeights:
             Threads, as joblib counts them.
         allowed : int or None, default=None
             Bytes that the array may take; None for what the machine has.
-        who : str, default=""
+        caller : str, default=""
             Name of the estimator, for messages.
 
         Raises
@@ -126,7 +126,7 @@ class ClassWeights:
             allowed,
             f"the dense scores, {X.shape[0]} instances x {n_classes} classes",
             "Use predict_topk, which never makes it.",
-            who,
+            caller,
         )
         out = np.empty((X.shape[0], n_classes), dtype)
 
@@ -137,7 +137,7 @@ class ClassWeights:
         return out
 
     def scorer_of(
-        self, classes: np.ndarray, n_jobs: int | None, allowed: int | None = None, who: str = ""
+        self, classes: np.ndarray, n_jobs: int | None, allowed: int | None = None, caller: str = ""
     ) -> Callable[[CsrRows], np.ndarray]:
         """Return a function for the scores of some classes, bitwise those of ``scores``.
 
@@ -145,7 +145,7 @@ class ClassWeights:
         ----------
         classes : ndarray of int64
             Distinct.
-        n_jobs, allowed, who
+        n_jobs, allowed, caller
             As of ``scores``.
 
         Returns
@@ -165,7 +165,7 @@ class ClassWeights:
                 allowed,
                 f"the weights of {n} classes x {d} features",
                 "Ask for fewer candidates.",
-                who,
+                caller,
             )
         coef, scale = self.coef[classes], self.scale[classes].astype(np.float64)
         # A row that these classes have no weight for may have one of another class.
@@ -173,7 +173,7 @@ class ClassWeights:
         some = ClassWeights(coef, scale, self.intercept[classes], np.full(n, mark))
 
         def score(X: CsrRows) -> np.ndarray:
-            scores = some.scores(X, n_jobs, allowed, who)
+            scores = some.scores(X, n_jobs, allowed, caller)
             silent = np.flatnonzero((scores == mark).all(axis=1))
             is_blank = self._are_blank(X, silent, n_jobs)
             scores[silent[is_blank]] = self.prior[classes]

@@ -120,7 +120,7 @@ class LabelWeights:
         return self._scoring
 
     def topk(
-        self, X: CsrRows, k: int, n_jobs: int | None, who: str = ""
+        self, X: CsrRows, k: int, n_jobs: int | None, caller: str = ""
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of each row, exactly, and their scores.
 
@@ -132,7 +132,7 @@ class LabelWeights:
             May be 0; places beyond the number of labels hold -1 and -inf.
         n_jobs : int or None
             Threads, as joblib counts them.
-        who : str, default=""
+        caller : str, default=""
             Name of the estimator, for messages.
 
         Returns
@@ -145,7 +145,7 @@ class LabelWeights:
         ValueError
             If X has entries so large that scores could leave the range of their dtype.
         """
-        rows, scoring = self._readable(X, who), self._for_scoring()
+        rows, scoring = self._readable(X, caller), self._for_scoring()
         known = min(k, len(self.intercept) if self._n_ranked is None else self._n_ranked)
         labels = np.full((X.shape[0], k), -1, np.int64)
         scores = np.full((X.shape[0], k), -np.inf, self.intercept.dtype)
@@ -159,7 +159,7 @@ class LabelWeights:
         return labels, scores
 
     def scores(
-        self, X: CsrRows, n_jobs: int | None, allowed: int | None = None, who: str = ""
+        self, X: CsrRows, n_jobs: int | None, allowed: int | None = None, caller: str = ""
     ) -> np.ndarray:
         """Return the scores of every label, dense, of shape (n, n_labels).
 
@@ -171,7 +171,7 @@ class LabelWeights:
             Threads, as joblib counts them.
         allowed : int or None, default=None
             Bytes that the array may take; None for what the machine has.
-        who : str, default=""
+        caller : str, default=""
             Name of the estimator, for messages.
 
         Raises
@@ -187,9 +187,9 @@ class LabelWeights:
             allowed,
             f"the dense scores, {X.shape[0]} instances x {n_labels} labels",
             "Use predict_topk, which never makes it.",
-            who,
+            caller,
         )
-        rows, scoring = self._readable(X, who), self._for_scoring()
+        rows, scoring = self._readable(X, caller), self._for_scoring()
         out = np.empty((X.shape[0], n_labels), dtype)
 
         def task(first: int, last: int) -> None:
@@ -199,7 +199,7 @@ class LabelWeights:
         return out
 
     def pair_scores(
-        self, X: CsrRows, indptr: np.ndarray, labels: np.ndarray, who: str = ""
+        self, X: CsrRows, indptr: np.ndarray, labels: np.ndarray, caller: str = ""
     ) -> np.ndarray:
         """Return the scores of some labels of each row, in time proportional to their weights.
 
@@ -209,7 +209,7 @@ class LabelWeights:
             Instances.
         indptr, labels : ndarray of int64
             The labels of each row, as in a CSR.
-        who : str, default=""
+        caller : str, default=""
             Name of the estimator, for messages.
 
         Returns
@@ -223,7 +223,7 @@ class LabelWeights:
         ValueError
             As in ``topk``.
         """
-        rows, coef, work = self._readable(X, who), self.coef, self.by_feature.work
+        rows, coef, work = self._readable(X, caller), self.coef, self.by_feature.work
         out = np.empty(len(labels), self.intercept.dtype)
         prior = self.intercept if self.prior is None else self.prior
         bases = np.stack([self.intercept, prior])
@@ -240,13 +240,13 @@ class LabelWeights:
         long, step = np.flatnonzero(is_long & ~is_blank), max(1, _PIECE // coef.shape[0])
         for first in range(0, len(long), step):
             some = long[first : first + step]
-            for i, scores in zip(some, self.scores(X.take(some), 1, None, who), strict=True):
+            for i, scores in zip(some, self.scores(X.take(some), 1, None, caller), strict=True):
                 own = slice(indptr[i], indptr[i + 1])
                 out[own] = scores[labels[own]]
         return out
 
     def scorer_of(
-        self, labels: np.ndarray, n_jobs: int | None, allowed: int | None = None, who: str = ""
+        self, labels: np.ndarray, n_jobs: int | None, allowed: int | None = None, caller: str = ""
     ) -> Callable[[CsrRows], np.ndarray]:
         """Return a function for the scores of some labels, bitwise those of ``scores``.
 
@@ -254,7 +254,7 @@ class LabelWeights:
         ----------
         labels : ndarray of int64
             Distinct, and none of `unseen`.
-        n_jobs, allowed, who
+        n_jobs, allowed, caller
             As of ``scores``.
 
         Returns
@@ -270,13 +270,13 @@ class LabelWeights:
         is_weighted = everything.work > 0
 
         def score(X: CsrRows) -> np.ndarray:
-            scores = some.scores(X, n_jobs, allowed, who)
+            scores = some.scores(X, n_jobs, allowed, caller)
             scores[~shares_any(X.without_zeros(), is_weighted)] = prior
             return scores
 
         return score
 
-    def _readable(self, X: CsrRows, who: str) -> CsrRows:
+    def _readable(self, X: CsrRows, caller: str) -> CsrRows:
         """Return rows in the dtype of the weights, without stored zeros, small enough to score."""
         dtype, most = self.intercept.dtype, self._for_scoring().largest_entry
         with np.errstate(over="ignore"):
@@ -285,9 +285,9 @@ class LabelWeights:
         # The norm bounds the largest magnitude, and is found faster.
         if not norm2 < most * most and np.abs(X.data).max() > most:
             raise ValueError(
-                f"{who}{': ' if who else ''}X has entries up to {np.abs(X.data).max():.3g} in "
-                f"magnitude; from {most:.3g} on scores may leave the range of {dtype}. Scale X as "
-                "in fit."
+                f"{caller}{': ' if caller else ''}X has entries up to {np.abs(X.data).max():.3g} "
+                f"in magnitude; from {most:.3g} on scores may leave the range of {dtype}. Scale X "
+                "as in fit."
             )
         return rows
 

@@ -99,21 +99,21 @@ def make_xc_classification(
     >>> int((frequencies == 0).sum()) > 4000
     True
     """
-    who = "make_xc_classification"
+    caller = "make_xc_classification"
     n_samples, n_features, n_labels = _check_counts(
-        who, n_samples=(n_samples, 1), n_features=(n_features, 1), n_labels=(n_labels, 1)
+        caller, n_samples=(n_samples, 1), n_features=(n_features, 1), n_labels=(n_labels, 1)
     )
     _check_ranges(
-        who,
+        caller,
         nnz_per_row=(nnz_per_row, 1, n_features),
         labels_per_row=(labels_per_row, 1, n_labels),
         signature_share=(signature_share, 0, 1),
         missing_rate=(missing_rate, 0, 1),
     )
-    dtype = check_float_dtype(dtype, f"{who}: dtype")
+    dtype = check_float_dtype(dtype, f"{caller}: dtype")
     n_pairs = int(n_samples * nnz_per_row)
-    _require(8 * n_pairs, who, f"{n_pairs:,} features of {n_samples:,} rows")
-    _require(4 * n_labels * _SIGNATURE, who, f"signature features of {n_labels:,} labels")
+    _require(8 * n_pairs, caller, f"{n_pairs:,} features of {n_samples:,} rows")
+    _require(4 * n_labels * _SIGNATURE, caller, f"signature features of {n_labels:,} labels")
     rng = check_random_state(random_state)
 
     # 1. The distributions of labels and words, and the words that are typical of each label.
@@ -147,19 +147,19 @@ def make_xc_classification(
     return Bunch(X=X, Y=Y, label_probabilities=probabilities, signatures=signatures)
 
 
-def _check_ranges(who: str, **parameters: tuple[Any, float, float]) -> None:
+def _check_ranges(caller: str, **parameters: tuple[Any, float, float]) -> None:
     """Raise ValueError for a parameter that is not a number between its bounds."""
     for name, (number, low, high) in parameters.items():
         if not is_number(number) or not low <= number <= high:
             raise ValueError(
-                f"{who}: {name} must be a number from {low} to {high}. Got {number!r}."
+                f"{caller}: {name} must be a number from {low} to {high}. Got {number!r}."
             )
 
 
-def _check_counts(who: str, **parameters: tuple[Any, int]) -> list[int]:
+def _check_counts(caller: str, **parameters: tuple[Any, int]) -> list[int]:
     """Return integers that are at least as large as their lower bounds."""
     return [
-        check_count(number, f"{who}: {name}", least, MAX_SIZE)
+        check_count(number, f"{caller}: {name}", least, MAX_SIZE)
         for name, (number, least) in parameters.items()
     ]
 
@@ -291,17 +291,17 @@ def make_hierarchical_classes(
     >>> data.X_train.shape, data.X_test.shape, int(data.y_train.max())
     ((175, 16), (100, 16), 24)
     """
-    who = "make_hierarchical_classes"
+    caller = "make_hierarchical_classes"
     counts = {"n_levels": (n_levels, 1), "branching": (branching, 2), "dim": (dim, 1)}
     counts |= {"n_per_class": (n_per_class, 1), "n_test": (n_test, 0)}
-    n_levels, branching, dim, n_per_class, n_test = _check_counts(who, **counts)
+    n_levels, branching, dim, n_per_class, n_test = _check_counts(caller, **counts)
     if not is_number(ratio) or not 0 < ratio < np.inf:
-        raise ValueError(f"{who}: ratio must be a number above 0. Got {ratio!r}.")
+        raise ValueError(f"{caller}: ratio must be a number above 0. Got {ratio!r}.")
     if not is_number(accuracy) or not 0 < accuracy < 1:
-        raise ValueError(f"{who}: accuracy must be a number between 0 and 1. Got {accuracy!r}.")
+        raise ValueError(f"{caller}: accuracy must be a number between 0 and 1. Got {accuracy!r}.")
     n_classes = branching ** min(n_levels, 64)  # at least 2**64 where it is cut
     what = f"{n_per_class} instances of each of {branching}**{n_levels} classes, {dim} features"
-    _require(4 * dim * (n_classes * (2 + n_per_class) + n_test), who, what)
+    _require(4 * dim * (n_classes * (2 + n_per_class) + n_test), caller, what)
     seed = check_random_state(random_state).randint(2**31 - 1)
     rng = np.random.default_rng(seed)  # which draws float32
     nodes = np.zeros((1, dim), np.float32)
@@ -326,9 +326,9 @@ def make_hierarchical_classes(
     )
 
 
-def _require(n_bytes: int, who: str, what: str) -> None:
+def _require(n_bytes: int, caller: str, what: str) -> None:
     if n_bytes > _LARGE_BYTES:
-        require_bytes(n_bytes, None, what, "Ask for less.", who)
+        require_bytes(n_bytes, None, what, "Ask for less.", caller)
 
 
 def _noise_for(centers: Any, accuracy: float, rng: Any) -> float:

@@ -182,18 +182,18 @@ def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
 
 def _as_canonical_csr(name: str, matrix: Any) -> Any:
     """Return a matrix as a CSR of integers, float32 or float64, columns sorted in each row."""
-    who = f"dump_xmc_file: {name}"
+    caller = f"dump_xmc_file: {name}"
     check_sparse(matrix, name, "dump_xmc_file")
     if not issparse(matrix):
-        matrix = as_array(matrix, who, "a matrix")
+        matrix = as_array(matrix, caller, "a matrix")
     if matrix.ndim != 2:
-        raise ValueError(f"{who} must have two dimensions. Got shape {matrix.shape}.")
+        raise ValueError(f"{caller} must have two dimensions. Got shape {matrix.shape}.")
     if max(matrix.shape) > MAX_SIZE:
         raise ValueError(
-            f"{who} must have at most {MAX_SIZE} rows and columns. Got shape {matrix.shape}."
+            f"{caller} must have at most {MAX_SIZE} rows and columns. Got shape {matrix.shape}."
         )
     if matrix.dtype.kind not in "biuf":
-        raise ValueError(f"{who} must hold real numbers. Got dtype {matrix.dtype}.")
+        raise ValueError(f"{caller} must hold real numbers. Got dtype {matrix.dtype}.")
     if matrix.dtype.kind == "f":
         with np.errstate(over="ignore"):
             matrix = matrix.astype(np.float32 if matrix.dtype.itemsize <= 4 else np.float64)

@@ -431,21 +431,21 @@ class DecompMIPSClassifier(HiddenLayerModel):
 
     def _known_weights(self, before: dict[str, Any], training: TrainingSet) -> KnownWeights:
         """Return the weights of the last fit, with the labels and features that both fits have."""
-        who, d = type(self).__name__, training.instances.shape[1]
+        caller, d = type(self).__name__, training.instances.shape[1]
         fixed = {"fit_intercept": before["_has_intercept"], "metric": before["_metric"]}
         if not isinstance(self.embedding_dim, str) and self.metric != "mahalanobis":
             fixed["embedding_dim"] = before["embedding_dim_"]
         for name, value in fixed.items():
             if (getattr(self, name) or 0) != value:
                 raise ValueError(
-                    f"{who}: {name}={getattr(self, name)!r} does not fit the weights of the last "
-                    f"fit, which had {name}={value!r}. Set it back, or set warm_start=False."
+                    f"{caller}: {name}={getattr(self, name)!r} does not fit the weights of the "
+                    f"last fit, which had {name}={value!r}. Set it back, or set warm_start=False."
                 )
         if before["_targets_kind"] != training.targets.kind:
             was, now = "1-D", "an indicator"
             if training.targets.kind == "classes":
                 was, now = now, was
-            raise ValueError(f"{who}: y was {was} in the first call, now it is {now}.")
+            raise ValueError(f"{caller}: y was {was} in the first call, now it is {now}.")
         names = before.get("feature_names_in_"), vars(self).get("feature_names_in_")
         if names[0] is not None and names[1] is not None:
             features = common_places(*names)
@@ -453,8 +453,8 @@ class DecompMIPSClassifier(HiddenLayerModel):
             features = np.arange(d), np.arange(d)
         else:
             raise ValueError(
-                f"X has {d} features, but {who} is expecting {before['n_features_in_']} features "
-                "as input. Features of a data frame are matched by name."
+                f"X has {d} features, but {caller} is expecting {before['n_features_in_']} "
+                "features as input. Features of a data frame are matched by name."
             )
         labels = common_places(before["classes_"], training.targets.classes)
         weights = Weights(before["coef_"], before["intercept_"], before["feature_embedding_"])
@@ -467,7 +467,7 @@ class DecompMIPSClassifier(HiddenLayerModel):
         name, share = type(self).__name__, training.share_of_nonzeros
         loss = make_label_set_loss(self.loss, f"{name}: loss")
         require_differences(loss, self.metric, name)
-        make_index(self._index_kind(), who=f"{name}: index")
+        make_index(self._index_kind(), caller=f"{name}: index")
         dim, given = self.embedding_dim, self._given_vectors()
         if known is not None:
             dim = 0 if known.weights.features is None else known.weights.features.shape[1]

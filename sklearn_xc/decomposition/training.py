@@ -86,7 +86,7 @@ class Trainer:
         index = copy_index(config.index)
         task = GradientTask(
             config.loss,
-            lambda: make_index(index, who=f"{config.name}: index"),
+            lambda: make_index(index, caller=f"{config.name}: index"),
             config.n_candidates,
             n_columns,
             is_hidden,

@@ -284,7 +284,7 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         index: ShortlistIndex | None = self.__dict__.get("_search_index")
         if index is None or not index.is_of(*source):
             name = type(self).__name__
-            make_index(self.index, who=f"{name}: index")
+            make_index(self.index, caller=f"{name}: index")
             n_bytes = index_bytes(self.index, self.coef_.shape, self.coef_.itemsize)
             advice = "Use index='exact' or index='product'."
             array = Allocation("the index of the labels", (n_bytes,), 1)

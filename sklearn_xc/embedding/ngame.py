@@ -421,10 +421,10 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         """Set the encoder, and check the other parts."""
         name = type(self).__name__
         protocol = "sklearn_xc.embedding.encoders.Encoder"
-        who = f"{name}: encoder"
-        self.encoder_ = new_part(self.encoder, ENCODERS, _ENCODER_METHODS, who, protocol)
+        caller = f"{name}: encoder"
+        self.encoder_ = new_part(self.encoder, ENCODERS, _ENCODER_METHODS, caller, protocol)
         sampler = self._new_sampler()
-        make_index(self.index, who=f"{name}: index")
+        make_index(self.index, caller=f"{name}: index")
         self._reads_texts = reads_texts(self.encoder_)
         self.__dict__.pop("vectorizer_", None)  # of an earlier fit
         if not self._reads_texts and not isinstance(self.vectorizer, str | None):
@@ -443,11 +443,11 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
 
     def _new_sampler(self) -> BatchSampler:
         """Return a sampler that has not started."""
-        who, protocol = (
+        caller, protocol = (
             f"{type(self).__name__}: sampler",
             "sklearn_xc.embedding.samplers.BatchSampler",
         )
-        return new_part(self.sampler, SAMPLERS, _SAMPLER_METHODS, who, protocol)
+        return new_part(self.sampler, SAMPLERS, _SAMPLER_METHODS, caller, protocol)
 
     def _check_sample_weight(self, sample_weight: Any, n: int) -> np.ndarray:
         weight = check_weights(self, sample_weight, n)

@@ -628,9 +628,9 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
             Of the estimator's score, with ``probability`` as in :meth:`predict_proba_topk`.
         """
         found = super().explain(x, label, feature_names=feature_names, n_features=n_features)
-        who = type(self).__name__
-        place = position_of(label, self.classes_, who)
-        _, probabilities = self._probabilities_of(as_row(x, who), np.array([[place]]))
+        caller = type(self).__name__
+        place = position_of(label, self.classes_, caller)
+        _, probabilities = self._probabilities_of(as_row(x, caller), np.array([[place]]))
         return replace(found, probability=float(probabilities[0, 0]))
 
     def _probabilities(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -169,7 +169,7 @@ def split(
     targets: Targets,
     weight: np.ndarray,
     seed: int,
-    who: str,
+    caller: str,
     params: Mapping[str, Any],
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the training rows and the held-out rows of each fold.
@@ -185,7 +185,7 @@ def split(
     weight : ndarray of float of shape (n,)
         Rows of weight 0 are left out.
     seed : int
-    who : str
+    caller : str
         For messages.
     params : dict
         Further arguments of ``cv.split``.
@@ -204,12 +204,12 @@ def split(
     rows = np.flatnonzero(weight > 0)
     n = len(rows)
     if n < 2:
-        raise ValueError(f"{who} holds rows out: X must have at least 2 of them. Got {n}.")
+        raise ValueError(f"{caller} holds rows out: X must have at least 2 of them. Got {n}.")
     if cv is None:
         cv = min(_FOLDS, n) if n < _SMALL else max(_HELD_OUT, _FEWEST / n)
     if isinstance(cv, Integral):
         if not 2 <= cv <= n:
-            raise ValueError(f"{who}: cv must be from 2 to {n}, the number of rows. Got {cv}.")
+            raise ValueError(f"{caller}: cv must be from 2 to {n}, the number of rows. Got {cv}.")
         splitter = KFold(int(cv), shuffle=True, random_state=seed)
         folds = [(rows[train], rows[test]) for train, test in splitter.split(rows)]
     elif isinstance(cv, Real):
@@ -220,15 +220,15 @@ def split(
         splitter = ListedFolds(cv) if is_list_of_folds(cv) else cv
         if isinstance(cv, bytes) or not hasattr(splitter, "split"):
             raise ValueError(
-                f"{who}: cv must be a share, a number of folds, a splitter or a list of folds. Got "
-                f"{cv!r}."
+                f"{caller}: cv must be a share, a number of folds, a splitter or a list of folds. "
+                f"Got {cv!r}."
             )
-        with named_errors("cv", who):
+        with named_errors("cv", caller):
             given = list(splitter.split(as_rows(X), y, **params))
-        given = check_folds(given, len(weight), who, cv)
+        given = check_folds(given, len(weight), caller, cv)
         folds = [(a[weight[a] > 0], b[weight[b] > 0]) for a, b in given]
         if any(not len(train) or not len(test) for train, test in folds):
-            raise ValueError(f"{who}: cv: a fold has only rows of weight zero. Got {cv!r}.")
+            raise ValueError(f"{caller}: cv: a fold has only rows of weight zero. Got {cv!r}.")
     if isinstance(cv, Real):
         least = 2 if targets.kind == "classes" else 1
         folds = [
@@ -238,7 +238,7 @@ def split(
         ]
         if not folds:
             raise ValueError(
-                f"{who}: no training rows of two classes, or with a label, are left if rows are "
+                f"{caller}: no training rows of two classes, or with a label, are left if rows are "
                 f"held out. Got {n} rows: give more, or folds as cv."
             )
     chosen = np.zeros(len(weight), bool)
@@ -284,7 +284,7 @@ class HeldOutFits:
         Labels of each instance.
     targets : Targets
         y, checked.
-    who : str
+    caller : str
         For messages.
     refittable : RefittableFeatures or None
         If X was made by a vectorizer, it is fitted anew to the rows of each clone.
@@ -295,7 +295,7 @@ class HeldOutFits:
     params: Mapping[str, Mapping[str, Any]]
     k: int
     targets: Targets
-    who: str
+    caller: str
     refittable: RefittableFeatures | None
 
     def run(self, jobs: Sequence[Job], n_jobs: Any, progress: Progress) -> list[Done]:
@@ -315,12 +315,12 @@ class HeldOutFits:
             orders = ((at, (job._replace(task=Task()),)) for at, job in enumerate(jobs))
             for job in jobs:
                 job.task.begin()
-            with engine.sharing(self, self.who) as place:
+            with engine.sharing(self, self.caller) as place:
                 for number, done in place.run(HeldOutFits._do, orders, engine.count(n_jobs).n):
                     jobs[number].task.end()
                     keep(number, done)
             return found
-        workers = min(count_threads(n_jobs, f"{self.who}: n_jobs"), len(jobs))
+        workers = min(count_threads(n_jobs, f"{self.caller}: n_jobs"), len(jobs))
         if workers < 2:
             for number in range(len(jobs)):
                 work(number)
@@ -340,20 +340,20 @@ class HeldOutFits:
             X, y, rows = refittable.features, safe_indexing(as_rows(y), rows), None
         with may_refit(refittable):
             fitted, seconds = fit_clone(
-                job.part, job.estimator, X, y, params, rows, self.who, job.task
+                job.part, job.estimator, X, y, params, rows, self.caller, job.task
             )
         if job.test is None:
             return Done(fitted, seconds)
         is_refitted = refitted is not None
         X = refitted.of(job.test) if is_refitted else safe_indexing(as_rows(self.X), job.test)
-        counts = self.targets.counts_among(job.rows, n_rows(self.X, self.who))
+        counts = self.targets.counts_among(job.rows, n_rows(self.X, self.caller))
         answers = predict_topk_of(
             job.part,
             fitted,
             X,
             self.k,
             self.targets.classes,
-            self.who,
+            self.caller,
             are_columns=self.targets.kind != "classes",
             unseen=np.flatnonzero(counts == 0),
         )
@@ -444,14 +444,14 @@ class LearnsFromHeldOut(RoutesFit):
             Parts of the fit that follow.
         """
         own: Any = self
-        who = type(self).__name__
-        check_sparse(X, "X", who)
-        refuse_masks_and_dates(X, f"{who}: X")
-        n = n_rows(X, who)
+        caller = type(self).__name__
+        check_sparse(X, "X", caller)
+        refuse_masks_and_dates(X, f"{caller}: X")
+        n = n_rows(X, caller)
         is_prefit = isinstance(self.cv, str)
         if is_prefit:
             for name, estimator in members:
-                message = f"{who}: cv is 'prefit', and {name!r} is not fitted."
+                message = f"{caller}: cv is 'prefit', and {name!r} is not fitted."
                 check_is_fitted(estimator, msg=message)
         targets = self._check_prefit(y, n, members) if is_prefit else check_targets(own, y, n)
         given = check_weights(own, sample_weight, n)
@@ -474,7 +474,7 @@ class LearnsFromHeldOut(RoutesFit):
         folds = []
         if holds_out:
             cv = self._folds_of(len(there))
-            folds = split(cv, X, y, targets, weight, seed, who, routed.cv.split)
+            folds = split(cv, X, y, targets, weight, seed, caller, routed.cv.split)
         own._require_pairs(sum(len(test) for _, test in folds), len(members))
         costs = [len(train) for train, _ in folds for _ in members] + [n] * len(members)
         progress = fit.parts(
@@ -486,7 +486,7 @@ class LearnsFromHeldOut(RoutesFit):
             {self._part_name(name): routed[name].fit for name, _ in members},
             min(own._depth(), len(own.classes_)),
             targets,
-            who,
+            caller,
             refittable_features(X),
         )
         return self._fit_folds(members, folds, fits, held_out, progress), routed, progress

@@ -218,13 +218,13 @@ class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
 
         Without `of_classes` no row is held out of a 1-D y, and there are no pairs.
         """
-        who = type(self).__name__
+        caller = type(self).__name__
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
-            raise TypeError(f"{who}: estimator must be a classifier. Got {self.estimator!r}.")
+            raise TypeError(f"{caller}: estimator must be a classifier. Got {self.estimator!r}.")
         if tagger_in(self.estimator) is not None:
             raise TypeError(
-                f"{who}: estimator must take y as a classifier does, and this one takes names. Put "
-                f"{who} inside: TextClassifierXC(vectorizer, {who}(classifier))."
+                f"{caller}: estimator must take y as a classifier does, and this one takes names. "
+                f"Put {caller} inside: TextClassifierXC(vectorizer, {caller}(classifier))."
             )
         members = [("estimator", self.estimator)]
         held_out, _, progress = self._fit_held_out(
@@ -240,11 +240,11 @@ class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
         return scored_pairs(answers, held_out.rows, frequencies, targets, weight), held_out
 
     def _check_prefit(self, y: Any, n: int, members: Members) -> Targets:
-        who, known = type(self).__name__, classes_of(self.estimator)
+        caller, known = type(self).__name__, classes_of(self.estimator)
         is_indicator = sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
         if is_indicator and np.shape(y)[1] != len(known):
             raise ValueError(
-                f"{who}: y must have a column for each of the {len(known)} labels of the fitted "
+                f"{caller}: y must have a column for each of the {len(known)} labels of the fitted "
                 f"estimator. Got shape {np.shape(y)}."
             )
         return check_targets(self, y, n, known)
@@ -277,9 +277,9 @@ class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
 
     def _ask(self, fitted: Any, X: Any, k: int, allowed: AllowedLabels | None = None) -> Answers:
         how: Any = {"are_columns": self._has_columns, "unseen": self._unseen_labels}
-        who = type(self).__name__
+        caller = type(self).__name__
         return predict_topk_of(
-            "estimator", fitted, X, k, self.classes_, who, allowed=allowed, **how
+            "estimator", fitted, X, k, self.classes_, caller, allowed=allowed, **how
         )
 
     def _allowed_topk(

@@ -15,7 +15,7 @@ MARKERS = "osD^vP<>"
 _MODEL = "sklearn_xc model"
 
 
-def axes_for(ax: Any, who: str, size: tuple[float, float] = (6.4, 4.8)) -> Any:
+def axes_for(ax: Any, caller: str, size: tuple[float, float] = (6.4, 4.8)) -> Any:
     """Return the axes to draw on; for None those of a new figure of `size` inches.
 
     Raises
@@ -29,12 +29,12 @@ def axes_for(ax: Any, who: str, size: tuple[float, float] = (6.4, 4.8)) -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            f"{who} needs matplotlib: pip install sklearn_xc[plot], or pip install matplotlib."
+            f"{caller} needs matplotlib: pip install sklearn_xc[plot], or pip install matplotlib."
         ) from error
     if ax is None:
         _, ax = plt.subplots(figsize=size, layout="constrained")
     if not hasattr(ax, "get_legend_handles_labels"):
-        raise TypeError(f"{who}: ax must be matplotlib axes or None. Got {ax!r}.")
+        raise TypeError(f"{caller}: ax must be matplotlib axes or None. Got {ax!r}.")
     return ax
 
 
@@ -64,7 +64,7 @@ def finish(ax: Any, loc: str = "best", **options: Any) -> None:
         ax.legend(loc=loc, frameon=False, fontsize=9, **options)
 
 
-def read_targets(who: str, estimator: Any, y: Any) -> tuple[Any, Any]:
+def read_targets(caller: str, estimator: Any, y: Any) -> tuple[Any, Any]:
     """Return y as the metrics take it, and the classes; a tagger encodes names itself."""
     classifier, _ = unwrap(estimator, None)
     if hasattr(classifier, "_encode_targets"):
@@ -73,5 +73,5 @@ def read_targets(who: str, estimator: Any, y: Any) -> tuple[Any, Any]:
     if isinstance(classes, list):  # one array for each label, as random forests have
         classes = np.arange(len(classes))
     if classes is not None and len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1:
-        refuse_other_columns(y, np.asarray(classes), who)
+        refuse_other_columns(y, np.asarray(classes), caller)
     return y, classes

@@ -43,7 +43,7 @@ class _Groups(NamedTuple):
     @classmethod
     def of(
         cls,
-        who: str,
+        caller: str,
         y_true: Any,
         topk: Any,
         label_counts: Any,
@@ -52,10 +52,10 @@ class _Groups(NamedTuple):
         classes: Any,
     ) -> "_Groups":
         """Check the arguments, group the labels and find the hits."""
-        k = check_count(k, f"{who}: k")
-        group, lower, upper = frequency_groups(label_counts, n_groups, who)
+        k = check_count(k, f"{caller}: k")
+        group, lower, upper = frequency_groups(label_counts, n_groups, caller)
         hits = find_hits(y_true, topk, k, classes)
-        check_length(len(group), hits.true.n_labels, (hits.positions, hits.true.columns), who)
+        check_length(len(group), hits.true.n_labels, (hits.positions, hits.true.columns), caller)
         return cls(lower, upper, group, np.asarray(label_counts), hits)
 
     def sums(self, labels: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
@@ -415,12 +415,12 @@ class MetricByFrequencyDisplay(_ByFrequency):
         TypeError
             For a masked array.
         """
-        who = cls.__name__
-        found = _Groups.of(who, y_true, topk, label_counts, n_groups, k, classes)
+        caller = cls.__name__
+        found = _Groups.of(caller, y_true, topk, label_counts, n_groups, k, classes)
         if not isinstance(metric, str) or metric not in _AXIS:
-            raise ValueError(f"{who}: metric must be one of {(*_AXIS,)}. Got {metric!r}.")
+            raise ValueError(f"{caller}: metric must be one of {(*_AXIS,)}. Got {metric!r}.")
         if metric == "psp" and propensities is None:
-            raise ValueError(f'{who}: metric="psp" needs propensities. Got None.')
+            raise ValueError(f'{caller}: metric="psp" needs propensities. Got None.')
         seen, ranges, psp = np.flatnonzero(found.counts), found.ranges, metric == "psp"
         logs = np.log(found.counts[seen].astype(np.float64))
         display = cls(

@@ -9,7 +9,7 @@ from sklearn_xc._input.arguments import check_count, check_numbers
 
 
 def frequency_groups(
-    label_counts: Any, n_groups: int, who: str
+    label_counts: Any, n_groups: int, caller: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cut labels into groups of similar frequency.
 
@@ -19,7 +19,7 @@ def frequency_groups(
         Training instances of each label.
     n_groups : int
         Groups before those that end at the same frequency are merged.
-    who : str
+    caller : str
         Named first in messages.
 
     Returns
@@ -34,8 +34,8 @@ def frequency_groups(
     ValueError
         For counts that are no whole numbers of at least 0, or all 0; for no groups.
     """
-    n_groups = check_count(n_groups, f"{who}: n_groups")
-    label_counts = _check_counts(label_counts, f"{who}: label_counts")
+    n_groups = check_count(n_groups, f"{caller}: n_groups")
+    label_counts = _check_counts(label_counts, f"{caller}: label_counts")
     seen = np.sort(label_counts[label_counts > 0])
     n_groups = min(n_groups, len(seen))
     last = np.ceil(np.arange(1, n_groups + 1) * len(seen) / n_groups).astype(int) - 1
@@ -62,7 +62,7 @@ def _check_counts(label_counts: Any, name: str) -> np.ndarray:
 
 
 def check_length(
-    n_counts: int, n_labels: int | None, named: Iterable[np.ndarray], who: str
+    n_counts: int, n_labels: int | None, named: Iterable[np.ndarray], caller: str
 ) -> None:
     """Raise ValueError unless there is a count for each label.
 
@@ -73,7 +73,7 @@ def check_length(
         None where it is not known.
     named : iterable of ndarray of int
         Positions of labels, each of which then needs a count.
-    who : str
+    caller : str
         Named first in the message.
     """
     if n_labels is None:
@@ -83,7 +83,7 @@ def check_length(
         fits = n_labels == n_counts
     if not fits:
         raise ValueError(
-            f"{who}: label_counts must have one count for each of {n_labels} labels. "
+            f"{caller}: label_counts must have one count for each of {n_labels} labels. "
             f"Got {n_counts}."
         )
 

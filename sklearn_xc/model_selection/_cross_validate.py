@@ -163,11 +163,11 @@ def learning_curve(
     return _call("learning_curve", estimator, X, y, scoring=scoring, **params)
 
 
-def _one_number(scoring: Any, who: str) -> Any:
+def _one_number(scoring: Any, caller: str) -> Any:
     """Return the scorer that `scoring` names or is, which must give a single number."""
     if isinstance(scoring, list | tuple | set | dict | TopKScorer):
         raise ValueError(
-            f"scoring: {who} reports one number per fit, but {scoring!r} gives several. Use "
+            f"scoring: {caller} reports one number per fit, but {scoring!r} gives several. Use "
             'cross_validate, or a single name such as "P@1".'
         )
     return get_scorer(scoring)

@@ -176,7 +176,7 @@ def plan_blocks(
     describe: Callable[[int], str],
     max_memory: int | None,
     n_workers: int,
-    who: str = "",
+    caller: str = "",
     *,
     labels_per_lane: int | None = None,
     held: int = 0,
@@ -201,7 +201,7 @@ def plan_blocks(
         for `DEFAULT_WORKSPACE_BYTES` each.
     n_workers : int
         Workers wanted.
-    who : str, default=""
+    caller : str, default=""
         Name of the estimator, for messages.
     labels_per_lane : int, default=None
         Limit on the labels of a block, for each lane; None for none.
@@ -240,7 +240,7 @@ def plan_blocks(
         max_memory,
         f"{describe(n_lanes)}, for each of {beside} workers",
         MORE_ROOM,
-        who,
+        caller,
     )
 
     def block_size(n_left: int) -> int:

@@ -31,10 +31,10 @@ def _is_logistic(model: Any) -> bool:
     if is_logistic is None:
         is_logistic = model.loss == "logistic" or type(model.loss) is Logistic
     if not is_logistic:
-        who = type(model).__name__
+        caller = type(model).__name__
         raise AttributeError(
-            f"{who}: probabilities are those of loss='logistic'. Got loss={model.loss!r}, for "
-            f"which TopKCalibrator({who}(...)) learns them."
+            f"{caller}: probabilities are those of loss='logistic'. Got loss={model.loss!r}, for "
+            f"which TopKCalibrator({caller}(...)) learns them."
         )
     return True
 
@@ -136,15 +136,15 @@ class LinearModel(XCClassifier):
     ) -> tuple[np.ndarray, np.ndarray] | None:
         if 2 * len(labels) <= len(self.classes_):
             return None
-        instances, who = check_instances(self, X, reset=False), type(self).__name__
-        return self._weights.among(labels).topk(instances, k, self.n_jobs, who)
+        instances, caller = check_instances(self, X, reset=False), type(self).__name__
+        return self._weights.among(labels).topk(instances, k, self.n_jobs, caller)
 
     def _best_of_rows(
         self, X: Any, k: int, allowed: AllowedLabels, **how: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        instances, who = check_instances(self, X, reset=False), type(self).__name__
+        instances, caller = check_instances(self, X, reset=False), type(self).__name__
         assert allowed.indptr is not None
-        scores = self._weights.pair_scores(instances, allowed.indptr, allowed.labels, who)
+        scores = self._weights.pair_scores(instances, allowed.indptr, allowed.labels, caller)
         return best_of_pairs(allowed, scores, k)
 
     def _scorer_of(self, labels: np.ndarray, **how: Any) -> Scorer:
@@ -157,7 +157,7 @@ class LinearModel(XCClassifier):
 
     def _binary_scores(self, instances: CsrRows) -> np.ndarray:
         """Return the scores of the second of two classes, (n,); never for one that is unseen."""
-        scores = self._weights.scores(instances, self.n_jobs, who=type(self).__name__)[:, 0]
+        scores = self._weights.scores(instances, self.n_jobs, caller=type(self).__name__)[:, 0]
         if not self._unseen_labels.size:
             return scores
         least = np.finfo(scores.dtype).tiny

@@ -434,27 +434,27 @@ class OvALinearXC(LinearModel):
                [1, 1, 1]])
         """
         check_is_fitted(self)
-        who = type(self).__name__
+        caller = type(self).__name__
         if label_features is not None:
-            raise ValueError(f"{who}.add_labels: label_features must be None: give X and y.")
+            raise ValueError(f"{caller}.add_labels: label_features must be None: give X and y.")
         if self._targets_kind == "classes":
             raise ValueError(
-                f"{who}.add_labels needs a model of an indicator y: instances of a further class "
-                "would be negatives of those before. Fit anew."
+                f"{caller}.add_labels needs a model of an indicator y: instances of a further "
+                "class would be negatives of those before. Fit anew."
             )
         if X is None or y is None:
-            raise ValueError(f"{who}.add_labels: X and y must be given. Got None.")
+            raise ValueError(f"{caller}.add_labels: X and y must be given. Got None.")
         if np.ndim(y) != 2:
             raise ValueError(
-                f"{who}.add_labels: y must be an indicator of the new labels, with two dimensions. "
-                f"Got {np.ndim(y)}."
+                f"{caller}.add_labels: y must be an indicator of the new labels, with two "
+                f"dimensions. Got {np.ndim(y)}."
             )
         instances = check_rows(self, X, reset=False).astype(self._weights.intercept.dtype)
         n_old = len(self.classes_)
         names = column_names(y) if classes is None and are_names(self.classes_) else classes
         if np.shape(y)[1] == 1 and not sp.issparse(y):  # else one column is read as classes
             y = sp.csc_array(to_array(y))
-        every = with_new_names(f"{who}.add_labels", self.classes_, names, np.shape(y)[1])
+        every = with_new_names(f"{caller}.add_labels", self.classes_, names, np.shape(y)[1])
         new = with_cost(self, self._fitted_cost)
         new.set_params(label_names=every[n_old:], checkpoint_dir=None)
         if isinstance(new.class_weight, dict):

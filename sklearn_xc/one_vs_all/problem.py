@@ -92,8 +92,8 @@ def build_problem(
     ValueError
         For invalid weights of labels.
     """
-    who = type(estimator).__name__
-    empty = allocator(in_files, who)
+    caller = type(estimator).__name__
+    empty = allocator(in_files, caller)
     if isinstance(instances, CsrRows):
         instances = instances.without_zeros(empty)
     instances, order, columns = arranged(instances, empty)
@@ -126,7 +126,7 @@ def build_problem(
         fit_intercept=estimator.fit_intercept,
         max_iter=estimator.max_iter,
         prune=estimator.prune,
-        owner=who,
+        owner=caller,
         in_files=in_files,
     )
 
@@ -503,20 +503,20 @@ def loss_factors(
     ValueError
         For weights that are not positive, have the wrong length, or name unknown labels.
     """
-    who, value = type(estimator).__name__, estimator.class_weight
+    caller, value = type(estimator).__name__, estimator.class_weight
     is_binary = targets.kind == "classes" and len(targets.classes) == 2
     minus = np.ones(len(positive))
     if isinstance(value, Mapping) or (isinstance(value, str) and value == "balanced"):
         counts = np.array([total - positive[0], positive[0]]) if is_binary else positive
         of_classes = (
-            _named(value, targets.classes, who)
+            _named(value, targets.classes, caller)
             if isinstance(value, Mapping)
             else np.divide(counts.mean(), counts, out=np.ones(len(counts)), where=counts > 0)
         )
         return (of_classes[1:], of_classes[:1]) if is_binary else (of_classes, minus)
     if isinstance(value, str):
-        return _inverse_propensities(positive, total, exponent, who), minus
-    return _of_each(value, len(positive), f"{who}: class_weight"), minus
+        return _inverse_propensities(positive, total, exponent, caller), minus
+    return _of_each(value, len(positive), f"{caller}: class_weight"), minus
 
 
 def _of_each(value: Any, n_problems: int, name: str) -> np.ndarray:
@@ -530,19 +530,19 @@ def _of_each(value: Any, n_problems: int, name: str) -> np.ndarray:
     return weight
 
 
-def _named(value: Mapping, classes: np.ndarray, who: str) -> np.ndarray:
+def _named(value: Mapping, classes: np.ndarray, caller: str) -> np.ndarray:
     """Return the weights of classes by name, 1 by default."""
     places = {name: place for place, name in enumerate(classes.tolist())}
     weight = np.ones(len(classes))
     for name, one in value.items():
         if name not in places:
             raise ValueError(
-                f"{who}: class_weight must have labels of y as keys, such as "
+                f"{caller}: class_weight must have labels of y as keys, such as "
                 f"{classes[:1].tolist()[0]!r}. Got {name!r}."
             )
         if not is_number(one) or not 0 < one < np.inf:
             raise ValueError(
-                f"{who}: class_weight must have positive numbers as values. Got {one!r} for "
+                f"{caller}: class_weight must have positive numbers as values. Got {one!r} for "
                 f"{name!r}."
             )
         weight[places[name]] = one
@@ -550,13 +550,13 @@ def _named(value: Mapping, classes: np.ndarray, who: str) -> np.ndarray:
 
 
 def _inverse_propensities(
-    positive: np.ndarray, total: float, exponent: int, who: str
+    positive: np.ndarray, total: float, exponent: int, caller: str
 ) -> np.ndarray:
     with np.errstate(over="ignore"):
         counts, n = np.ldexp(positive, exponent), float(np.ldexp(total, exponent))
     if not 3.0 <= n < np.inf:
         raise ValueError(
-            f"{who}: class_weight='propensity' needs a sample_weight that sums to a number of "
+            f"{caller}: class_weight='propensity' needs a sample_weight that sums to a number of "
             f"instances, at least 3. Got {n:.3g}."
         )
     return 1.0 / propensity(counts, n)

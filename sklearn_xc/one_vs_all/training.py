@@ -70,43 +70,43 @@ _LARGE_INCREASE = 0.2
 
 def check_init(estimator: Any, problem: OneVsAllProblem) -> Initialiser:
     """Return the initialiser for the parameter `init`: a name, an object, or vectors."""
-    init, who = estimator.init, type(estimator).__name__
+    init, caller = estimator.init, type(estimator).__name__
     if isinstance(init, (str, Initialiser)):
         initialiser = INITIALISERS[init]() if isinstance(init, str) else clone(init, safe=False)
         try:
             initialiser.check()
         except ValueError as error:
-            raise ValueError(f"{who}: {error}") from None
+            raise ValueError(f"{caller}: {error}") from None
         if initialiser.needs_intercept and not estimator.fit_intercept:
-            raise ValueError(f"{who}: init={init!r} needs fit_intercept=True.")
+            raise ValueError(f"{caller}: init={init!r} needs fit_intercept=True.")
         return initialiser
     n_labels, d = problem.n_labels, problem.n_features
     widths = (d, d + 1) if estimator.fit_intercept else (d,)
     expected = f"({n_labels}, {d})" + (
         f" or ({n_labels}, {d + 1}) with intercepts" if estimator.fit_intercept else ""
     )
-    start = _start_vectors(init, expected, who)
+    start = _start_vectors(init, expected, caller)
     if start.ndim != 2 or start.shape[0] != n_labels or start.shape[1] not in widths:
-        raise ValueError(f"{who}: init must have shape {expected}. Got shape {start.shape}.")
+        raise ValueError(f"{caller}: init must have shape {expected}. Got shape {start.shape}.")
     values = start.data if sp.issparse(start) else start
     if not np.isfinite(values).all():
-        raise ValueError(f"{who}: init contains NaN or infinity.")
+        raise ValueError(f"{caller}: init contains NaN or infinity.")
     # Features in the order of the problem; intercepts stay last.
     order = np.concatenate([problem.columns, np.arange(d, start.shape[1])])
     return Given(start[:, order])
 
 
-def _start_vectors(init: Any, expected: str, who: str) -> Any:
+def _start_vectors(init: Any, expected: str, caller: str) -> Any:
     """Return start vectors as a float64 array or CSR, of any shape."""
-    check_sparse(init, "init", who)
-    refuse_masks_and_dates(init, f"{who}: init")
+    check_sparse(init, "init", caller)
+    refuse_masks_and_dates(init, f"{caller}: init")
     try:
         start = init if sp.issparse(init) else np.asarray(init)
     except (ValueError, TypeError) as error:  # rows of different lengths
-        raise ValueError(f"{who}: init is no array of shape {expected}.") from error
+        raise ValueError(f"{caller}: init is no array of shape {expected}.") from error
     if start.dtype.kind not in "biuf":
         raise ValueError(
-            f"{who}: init must be a name, an Initialiser, or numbers of shape {expected}. Got "
+            f"{caller}: init must be a name, an Initialiser, or numbers of shape {expected}. Got "
             f"{type(init).__name__} of dtype {start.dtype}."
         )
     return sp.csr_array(start, dtype=np.float64) if sp.issparse(start) else start.astype(np.float64)
@@ -122,8 +122,8 @@ def check_memory(estimator: Any, X: CsrRows | DenseRows, targets: Targets) -> bo
     ValueError, TypeError
         For a `loss` that cannot be minimised.
     """
-    who, allowed, loss = type(estimator).__name__, estimator._allowed_bytes(), loss_of(estimator)
-    check_margin_loss(loss, f"{who}: loss")
+    caller, allowed, loss = type(estimator).__name__, estimator._allowed_bytes(), loss_of(estimator)
+    check_margin_loss(loss, f"{caller}: loss")
     (n, d), itemsize, n_labels = X.shape, X.dtype.itemsize, targets.n_problems
     needed = _fit_bytes(X, n_labels, len(targets.rows), loss)
     held = needed.always + needed.shared
@@ -132,7 +132,7 @@ def check_memory(estimator: Any, X: CsrRows | DenseRows, targets: Targets) -> bo
     block = workspace_bytes(n, d, min(MAX_LANES, n_labels), itemsize, side_by_side)
     in_files = allowed is not None and is_sparse and held + needed.copies + block > allowed
     held += (0 if in_files else needed.copies) + workspace_bytes(n, d, 1, itemsize, side_by_side)
-    require_bytes(held, allowed, largest_array(n, d, 1, itemsize), MORE_ROOM, who)
+    require_bytes(held, allowed, largest_array(n, d, 1, itemsize), MORE_ROOM, caller)
     return in_files
 
 

@@ -26,7 +26,9 @@ _ROW_COPIES = 2.0
 INDEX_METHODS = ("build", "update", "following", "query")
 
 
-def make_index(index: str | MipsIndex, n_jobs: int | None = None, who: str = "index") -> MipsIndex:
+def make_index(
+    index: str | MipsIndex, n_jobs: int | None = None, caller: str = "index"
+) -> MipsIndex:
     """Return a new index that is not shared and not built yet.
 
     Parameters
@@ -37,7 +39,7 @@ def make_index(index: str | MipsIndex, n_jobs: int | None = None, who: str = "in
         are checked.
     n_jobs : int or None, default=None
         Number of threads for an index made from a name. An instance keeps its own.
-    who : str, default="index"
+    caller : str, default="index"
         How messages name the argument, such as "DecompMIPSClassifier: index".
 
     Returns
@@ -60,19 +62,19 @@ def make_index(index: str | MipsIndex, n_jobs: int | None = None, who: str = "in
     """
     if isinstance(index, str) and index in INDEXES:
         return INDEXES[index](n_jobs=n_jobs)
-    own = copy_index(index, who)
+    own = copy_index(index, caller)
     assert not isinstance(own, str)
-    return own if type(own) in INDEXES.values() else CheckedIndex(own, who)
+    return own if type(own) in INDEXES.values() else CheckedIndex(own, caller)
 
 
-def copy_index(index: str | MipsIndex, who: str = "index") -> str | MipsIndex:
+def copy_index(index: str | MipsIndex, caller: str = "index") -> str | MipsIndex:
     """Return a name, or a copy of the parameters of an instance, for `make_index`.
 
     Parameters
     ----------
     index : str or MipsIndex
         A key of ``INDEXES``, or an instance.
-    who : str, default="index"
+    caller : str, default="index"
         How messages name the argument, such as "DecompMIPSClassifier: index".
 
     Returns
@@ -97,7 +99,7 @@ def copy_index(index: str | MipsIndex, who: str = "index") -> str | MipsIndex:
     if isinstance(index, str) and index in INDEXES:
         return index
     attributes = ("has_exact_scores", *INDEX_METHODS)
-    check_part(index, who, INDEXES, attributes, "sklearn_xc.search.MipsIndex")
+    check_part(index, caller, INDEXES, attributes, "sklearn_xc.search.MipsIndex")
     return cast(MipsIndex, clone(index, safe=False))
 
 
@@ -136,12 +138,12 @@ class CheckedIndex:
     Parameters
     ----------
     index : MipsIndex
-    who : str
+    caller : str
         How messages name the argument, such as "DecompMIPSClassifier: index".
     """
 
-    def __init__(self, index: MipsIndex, who: str) -> None:
-        self.index, self.who = index, who
+    def __init__(self, index: MipsIndex, caller: str) -> None:
+        self.index, self.caller = index, caller
         self.has_exact_scores = index.has_exact_scores
 
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
@@ -155,7 +157,7 @@ class CheckedIndex:
 
     def following(self, W: np.ndarray) -> "CheckedIndex":
         """Return an index that follows a copy of W; see `MipsIndex.following`."""
-        other = CheckedIndex(self.index.following(W), self.who)
+        other = CheckedIndex(self.index.following(W), self.caller)
         other._n_labels, other._dtype = self._n_labels, self._dtype
         return other
 
@@ -167,11 +169,11 @@ class CheckedIndex:
         ValueError
             If they are not as `MipsIndex.query` describes.
         """
-        who = f"{self.who}: {type(self.index).__name__}.query must return"
+        caller = f"{self.caller}: {type(self.index).__name__}.query must return"
         found: Any = self.index.query(V, n_candidates)
         if not isinstance(found, Candidates):
             raise ValueError(
-                f"{who} Candidates(labels, scores, counts) (see sklearn_xc.search). "
+                f"{caller} Candidates(labels, scores, counts) (see sklearn_xc.search). "
                 f"Got {type(found).__name__}."
             )
         shape = len(V), n_candidates
@@ -181,17 +183,18 @@ class CheckedIndex:
             if not is_array or array.shape != size or array.dtype != dtype:
                 got = f"{array.dtype} of shape {array.shape}" if is_array else type(array).__name__
                 raise ValueError(
-                    f"{who} {name} as an ndarray of {np.dtype(dtype)} of shape {size}. Got {got}."
+                    f"{caller} {name} as an ndarray of {np.dtype(dtype)} of shape {size}. Got "
+                    f"{got}."
                 )
         labels, _, counts = found
         if ((counts < 0) | (counts > n_candidates)).any():
-            raise ValueError(f"{who} counts from 0 to {n_candidates}. Got {counts}.")
+            raise ValueError(f"{caller} counts from 0 to {n_candidates}. Got {counts}.")
         is_found, order = np.arange(n_candidates) < counts[:, None], np.sort(labels, axis=1)
         fits = np.where(is_found, (labels >= 0) & (labels < self._n_labels), labels == -1)
         fits[:, 1:] &= (order[:, 1:] != order[:, :-1]) | (order[:, 1:] < 0)
         if not fits.all():
             raise ValueError(
-                f"{who} distinct labels from 0 to {self._n_labels - 1}, counts of them, and -1 "
+                f"{caller} distinct labels from 0 to {self._n_labels - 1}, counts of them, and -1 "
                 f"behind. Got {labels[~fits.all(axis=1)][0]}."
             )
         return Candidates(*map(np.ascontiguousarray, found))

@@ -39,7 +39,7 @@ def reads_plain_texts(vectorizer: Any) -> bool:
     return is_plain and is_named and vectorizer.input == "content"
 
 
-def check_texts(X: Any, vectorizer: Any, who: str) -> Any:
+def check_texts(X: Any, vectorizer: Any, caller: str) -> Any:
     """Return X, as a sequence of texts unless the vectorizer reads something else.
 
     Raises
@@ -49,20 +49,20 @@ def check_texts(X: Any, vectorizer: Any, who: str) -> Any:
     """
     if isinstance(X, str | bytes):
         raise ValueError(
-            f"{who}: X must be a list of texts. Got one text: put it into a list, [text]."
+            f"{caller}: X must be a list of texts. Got one text: put it into a list, [text]."
         )
     if isinstance(X, TextsWithFeatures) or not reads_plain_texts(vectorizer):
         return X
     X = as_sequence(X)
     if not is_sequence(X):
         raise ValueError(
-            f"{who}: X must be a sequence of texts, such as table['text']. Got {shown(X)}. "
+            f"{caller}: X must be a sequence of texts, such as table['text']. Got {shown(X)}. "
             "OvALinearXC and other classifiers take matrices of features."
         )
     for row, text in enumerate(X):
         if not isinstance(text, str | bytes):
             hint = ": table['text'].fillna('') replaces missing texts" if is_missing(text) else ""
-            raise ValueError(f"{who}: X must hold texts. Got {text!r} in row {row}{hint}.")
+            raise ValueError(f"{caller}: X must hold texts. Got {text!r} in row {row}{hint}.")
     return X
 
 

@@ -201,16 +201,16 @@ class TextClassifierXC(
             If the vectorizer or the classifier refuses the input; for invalid names, and for
             `label_texts` that no part of the classifier takes.
         """
-        who, fit = type(self).__name__, Fit(self, X, y, sample_weight)
+        caller, fit = type(self).__name__, Fit(self, X, y, sample_weight)
         vectorizer = self._new_vectorizer()
-        X = check_texts(X, vectorizer, who)
+        X = check_texts(X, vectorizer, caller)
         given = y
         self.binarizer_, y = self._read_targets(y)
         if self.binarizer_ is not None:
-            warn_of_missing(as_sequence(given), who, stacklevel=4)
+            warn_of_missing(as_sequence(given), caller, stacklevel=4)
         n = int(num_samples(X))
         if num_samples(y) != n:
-            raise ValueError(f"{who}: y has {num_samples(y)} rows and X has {n}.")
+            raise ValueError(f"{caller}: y has {num_samples(y)} rows and X has {n}.")
         progress = fit.parts("step", 1 if vectorizer is None else 2)
 
         # 1. Vectorize. Folds inside the classifier refit the vectorizer to their own rows.
@@ -353,8 +353,8 @@ class TextClassifierXC(
         return topk_chances(self.classifier_, features, k, self._allowed(X, candidates, exclude))
 
     def _allowed(self, X: Any, candidates: Any, exclude: Any) -> AllowedLabels | None:
-        n, who = int(num_samples(X)), type(self).__name__
-        return read_allowed(candidates, exclude, self.classes_, n, who, by_name=True)
+        n, caller = int(num_samples(X)), type(self).__name__
+        return read_allowed(candidates, exclude, self.classes_, n, caller, by_name=True)
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> Any:
@@ -584,15 +584,15 @@ class TextClassifierXC(
 
         Also used before ``fit``.
         """
-        who = type(self).__name__
+        caller = type(self).__name__
         if y is None:
-            raise ValueError(f"{who} requires y to be passed, but the target y is None")
+            raise ValueError(f"{caller} requires y to be passed, but the target y is None")
         y = as_sequence(y)
         if self.separator is None and not are_name_lists(y):
             if sp.issparse(y) or np.ndim(y) != 1:
                 return None, y
-            y = check_class_array(y, f"{who}: y")
-            warn_of_separator([one for one in y if isinstance(one, str)], who, stacklevel=5)
+            y = check_class_array(y, f"{caller}: y")
+            warn_of_separator([one for one in y if isinstance(one, str)], caller, stacklevel=5)
             return None, y
         binarizer = LabelBinarizerXC(separator=self.separator, min_count=self.min_count)
         Y = binarizer.fit_transform(y)

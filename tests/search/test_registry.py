@@ -109,7 +109,7 @@ WRONG_ANSWERS = [
 
 @pytest.mark.parametrize(("name", "change", "problem"), WRONG_ANSWERS)
 def test_wrong_answers_of_an_index_from_outside_are_told(name, change, problem):
-    made = make_index(Answering(name, change), who="Me: index")
+    made = make_index(Answering(name, change), caller="Me: index")
     made.build(np.ones((5, 2)))
     for index in (made, made.following(np.ones((5, 2)))):
         with pytest.raises(ValueError, match=rf"^Me: index: Answering.query must .*{problem}"):
@@ -119,7 +119,7 @@ def test_wrong_answers_of_an_index_from_outside_are_told(name, change, problem):
 @pytest.mark.parametrize("index", ["sphere", 3, None, ExactIndex, object()])
 def test_what_is_no_index_is_told(index):
     with pytest.raises(ValueError, match=r"Me: index must be one of 'exact', .*query.* Got "):
-        make_index(index, who="Me: index")
+        make_index(index, caller="Me: index")
 
 
 def test_the_same_part_has_the_same_parameters():

@@ -114,11 +114,13 @@ def ranked(scores: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
     return labels, found
 
 
-def read_ranking(labels: Any, scores: Any, n_nodes: int, who: str) -> sp.csr_array:
+def read_ranking(labels: Any, scores: Any, n_nodes: int, caller: str) -> sp.csr_array:
     """Return a ranking as sparse scores."""
-    expected = f"{who}: labels and scores must be two arrays of shape (n, k), as topk returns them"
+    expected = (
+        f"{caller}: labels and scores must be two arrays of shape (n, k), as topk returns them"
+    )
     for name, value in (("labels", labels), ("scores", scores)):
-        refuse_masks_and_dates(value, f"{who}: {name}")
+        refuse_masks_and_dates(value, f"{caller}: {name}")
         if sp.issparse(value):
             raise TypeError(f"{expected}. Got a sparse matrix: use consistent_scores.")
     labels, scores = as_native(labels), as_native(scores)
@@ -129,16 +131,16 @@ def read_ranking(labels: Any, scores: Any, n_nodes: int, who: str) -> sp.csr_arr
     outside = (labels < -1) | (labels >= n_nodes)
     if outside.any():
         raise ValueError(
-            f"{who}: labels must be positions of the {n_nodes} nodes, or -1. Got "
+            f"{caller}: labels must be positions of the {n_nodes} nodes, or -1. Got "
             f"{labels[outside][0]}."
         )
     there = labels >= 0
     scores = scores if scores.dtype.kind == "f" else scores.astype(np.float64)
     if np.isnan(scores[there]).any():
-        raise ValueError(f"{who}: scores must not hold NaN.")
+        raise ValueError(f"{caller}: scores must not hold NaN.")
     entries = (scores[there], (np.nonzero(there)[0], labels[there].astype(np.int64)))
     ranking = sp.csr_array(entries, shape=(len(labels), n_nodes))
     if ranking.nnz < np.count_nonzero(there):
-        raise ValueError(f"{who}: labels must be distinct within a row.")
+        raise ValueError(f"{caller}: labels must be distinct within a row.")
     ranking.sort_indices()
     return ranking

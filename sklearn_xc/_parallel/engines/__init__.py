@@ -3,7 +3,7 @@
 ::
 
     engine = active_engine()
-    with engine.sharing(shared, who) as sharing:  # sent once to each process
+    with engine.sharing(shared, caller) as sharing:  # sent once to each process
         for number, result in sharing.run(work, tasks, n_workers): ...
 
 ``Engine`` is for this machine; ``numa``, ``dask`` and ``ray`` are imported when they are needed. An
@@ -63,10 +63,10 @@ class Engine:
         return Workers(count_threads(n_jobs))
 
     @contextmanager
-    def sharing(self, shared: Any, who: str) -> Iterator["Engine"]:
+    def sharing(self, shared: Any, caller: str) -> Iterator["Engine"]:
         """Send an object, which is only read, once to each process, for the ``with``.
 
-        `who` is the name of the estimator, for messages.
+        `caller` is the name of the estimator, for messages.
         """
         self._shared = shared
         yield self

@@ -32,9 +32,9 @@ class DaskEngine(Engine):
         return Workers(int(n_threads), len(self._client.ncores()))
 
     @contextmanager
-    def sharing(self, shared: Any, who: str) -> Iterator[Engine]:
+    def sharing(self, shared: Any, caller: str) -> Iterator[Engine]:
         """Send an object to a worker, from which others fetch it."""
-        self._shared, self._future, self._who = _Shared(shared), None, who
+        self._shared, self._future, self._who = _Shared(shared), None, caller
         with self._backend.retrieval_context():  # in a task of Dask: let others run meanwhile
             yield self
 

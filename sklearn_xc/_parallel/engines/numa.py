@@ -79,7 +79,7 @@ class NumaEngine(Engine):
         self._nodes, self._is_verbose = nodes, is_verbose
 
     @contextmanager
-    def sharing(self, shared: Any, who: str) -> Iterator[Engine]:
+    def sharing(self, shared: Any, caller: str) -> Iterator[Engine]:
         """Copy an object to each node."""
         self._shared, self._copies = shared, []
         size = array_bytes(shared, mapped=True)
@@ -96,7 +96,7 @@ class NumaEngine(Engine):
                     self._copies = [one.result() for one in copies]
             if self._copies and self._is_verbose:
                 nodes = f"each of {len(self._nodes)} NUMA nodes"
-                say(who, f"{nodes} has a copy of {format_bytes(size)}")
+                say(caller, f"{nodes} has a copy of {format_bytes(size)}")
             yield self
 
     def _has_room(self, size: int) -> bool:

@@ -35,7 +35,7 @@ class RayEngine(Engine):
         return Workers(n_workers, n_workers)
 
     @contextmanager
-    def sharing(self, shared: Any, who: str) -> Iterator[Engine]:
+    def sharing(self, shared: Any, caller: str) -> Iterator[Engine]:
         """Put an object into Ray's store."""
         import ray
 

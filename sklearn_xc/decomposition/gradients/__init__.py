@@ -41,17 +41,21 @@ GRADIENTS: dict[str, Callable[..., Gradient]] = {
 }
 
 
-def make_gradient(gradient: str | Gradient, who: str = "gradient") -> Gradient:
+def make_gradient(gradient: str | Gradient, caller: str = "gradient") -> Gradient:
     """Return the gradient with a given name, or a clone of an object.
 
     Raises
     ------
     ValueError
-        If `gradient` is neither; the message begins with `who`.
+        If `gradient` is neither; the message begins with `caller`.
     """
     if isinstance(gradient, str) and gradient in GRADIENTS:
         return GRADIENTS[gradient]()
     check_part(
-        gradient, who, GRADIENTS, ("default_index", "start"), "sklearn_xc.decomposition.gradients"
+        gradient,
+        caller,
+        GRADIENTS,
+        ("default_index", "start"),
+        "sklearn_xc.decomposition.gradients",
     )
     return cast(Gradient, clone(gradient, safe=False))

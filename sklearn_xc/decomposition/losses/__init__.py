@@ -97,14 +97,14 @@ _ATTRIBUTES = ("gradient", "support_floor", "parameters")
 _ARRAY, _FLOAT, _INT = numba.float64[::1], numba.float64, numba.int64
 
 
-def make_label_set_loss(loss: str | LabelSetLoss, who: str = "loss") -> LabelSetLoss:
+def make_label_set_loss(loss: str | LabelSetLoss, caller: str = "loss") -> LabelSetLoss:
     """Return the loss of a name, or the caller's own.
 
     Parameters
     ----------
     loss : str or LabelSetLoss
         A key of ``LABEL_SET_LOSSES``, or an object.
-    who : str, default="loss"
+    caller : str, default="loss"
         How messages name the argument, such as "DecompMIPSClassifier: loss".
 
     Returns
@@ -127,31 +127,33 @@ def make_label_set_loss(loss: str | LabelSetLoss, who: str = "loss") -> LabelSet
     if isinstance(loss, str) and loss in LABEL_SET_LOSSES:
         return LABEL_SET_LOSSES[loss]()
     check_part(
-        loss, who, LABEL_SET_LOSSES, _ATTRIBUTES, "sklearn_xc.decomposition.losses.LabelSetLoss"
+        loss, caller, LABEL_SET_LOSSES, _ATTRIBUTES, "sklearn_xc.decomposition.losses.LabelSetLoss"
     )
     assert not isinstance(loss, str)
     for name in ("gradient", "support_floor"):
         function = getattr(loss, name)
         if not is_function(function):
             raise ValueError(
-                f"{who}: {name} of {type(loss).__name__} must be a static method, a plain function "
-                f"of arrays and numbers. Got {function!r}."
+                f"{caller}: {name} of {type(loss).__name__} must be a static method, a plain "
+                f"function of arrays and numbers. Got {function!r}."
             )
     values = loss.parameters
     if not isinstance(values, tuple) or not all(isinstance(value, Real) for value in values):
         raise ValueError(
-            f"{who}: parameters of {type(loss).__name__} must be a tuple of numbers. "
+            f"{caller}: parameters of {type(loss).__name__} must be a tuple of numbers. "
             f"Got {values!r}."
         )
-    _check_functions(loss, who)
+    _check_functions(loss, caller)
     return loss
 
 
-def _check_functions(loss: LabelSetLoss, who: str) -> None:
+def _check_functions(loss: LabelSetLoss, caller: str) -> None:
     """Raise ValueError for functions that numba cannot compile, or that return something else."""
     parameters = numba.typeof(tuple(map(float, loss.parameters)))
     arguments = _ARRAY, _INT, _INT, parameters, _ARRAY, _ARRAY
     results = "the loss and a score, two numbers"
-    check_compiles(loss.gradient, arguments, f"{who}: gradient of {loss!r}", results, 2)
+    check_compiles(loss.gradient, arguments, f"{caller}: gradient of {loss!r}", results, 2)
     scores = _FLOAT, _FLOAT, parameters
-    check_compiles(loss.support_floor, scores, f"{who}: support_floor of {loss!r}", "a number", 1)
+    check_compiles(
+        loss.support_floor, scores, f"{caller}: support_floor of {loss!r}", "a number", 1
+    )

@@ -93,7 +93,7 @@ def count_contexts(
     seed: int = 0,
     allowed_bytes: int | None = None,
     n_jobs: int | None = None,
-    who: str = "count_contexts",
+    caller: str = "count_contexts",
 ) -> WordCounts:
     """Count how often words occur near each other in a corpus.
 
@@ -123,7 +123,7 @@ def count_contexts(
         Most bytes that the counts may take. None allows what the machine has.
     n_jobs : int or None, default=None
         Number of threads. The result is the same, bit for bit, for any number.
-    who : str, default="count_contexts"
+    caller : str, default="count_contexts"
         Name of the estimator, for messages.
 
     Returns
@@ -165,19 +165,20 @@ def count_contexts(
     >>> found.indptr.tolist(), found.indices.tolist(), found.counts.tolist()
     ([0, 2, 4], [0, 1, 0, 1], [1.0, 3.0, 3.0, 1.0])
     """
-    window = check_count(window, f"{who}: window", 1, _MOST_WINDOW)
-    min_count = check_count(min_count, f"{who}: min_count")
-    seed = check_count(seed, f"{who}: seed", 0)
+    window = check_count(window, f"{caller}: window", 1, _MOST_WINDOW)
+    min_count = check_count(min_count, f"{caller}: min_count")
+    seed = check_count(seed, f"{caller}: seed", 0)
     if max_words is not None:
-        max_words = check_count(max_words, f"{who}: max_words")
+        max_words = check_count(max_words, f"{caller}: max_words")
     if subsample is not None and not (is_number(subsample) and 0 <= subsample < np.inf):
         raise ValueError(
-            f"{who}: subsample must be None or a number of at least 0, as 1e-4. Got {subsample!r}."
+            f"{caller}: subsample must be None or a number of at least 0, as 1e-4. Got "
+            f"{subsample!r}."
         )
-    n_threads = count_threads(n_jobs, f"{who}: n_jobs")
+    n_threads = count_threads(n_jobs, f"{caller}: n_jobs")
 
-    names, chunks = _number_words(sentences, who)
-    frequencies, kept = _kept_words(names, chunks, min_count, max_words, who)
+    names, chunks = _number_words(sentences, caller)
+    frequencies, kept = _kept_words(names, chunks, min_count, max_words, caller)
     new_numbers = np.full(len(names), -1, np.int32)
     new_numbers[kept] = np.arange(len(kept), dtype=np.int32)
     limits = _keep_limits(frequencies[kept], subsample)
@@ -195,7 +196,7 @@ def count_contexts(
                     allowed_bytes,
                     f"counts of {total.nnz:,} pairs of words",
                     "Raise min_count, or set max_words.",
-                    who,
+                    caller,
                 )
     total.sort_indices()
     words = np.empty(n_words, object)
@@ -208,11 +209,11 @@ def count_contexts(
 # From sentences to numbers
 
 
-def _number_words(sentences: Any, who: str) -> tuple[list[str], list[np.ndarray]]:
+def _number_words(sentences: Any, caller: str) -> tuple[list[str], list[np.ndarray]]:
     """Return the distinct words, and chunks of their numbers with -1 behind each sentence."""
     numbers: dict[str, int] = {}
     chunks, tokens = [], []
-    for sentence in _read_sentences(sentences, who):
+    for sentence in _read_sentences(sentences, caller):
         tokens += [numbers.setdefault(word, len(numbers)) for word in sentence]
         tokens.append(END)
         if len(tokens) >= _TOKENS:
@@ -222,29 +223,30 @@ def _number_words(sentences: Any, who: str) -> tuple[list[str], list[np.ndarray]
     return list(numbers), chunks
 
 
-def _read_sentences(sentences: Any, who: str) -> Iterator[list[str]]:
+def _read_sentences(sentences: Any, caller: str) -> Iterator[list[str]]:
     if isinstance(sentences, str | bytes) or not hasattr(sentences, "__iter__"):
         raise TypeError(
-            f"{who}: sentences must be an iterable of lists of tokens, as (line.split() for line "
-            f"in file). Got {sentences!r:.80}."
+            f"{caller}: sentences must be an iterable of lists of tokens, as (line.split() for "
+            f"line in file). Got {sentences!r:.80}."
         )
     for at, sentence in enumerate(sentences):
         tokens = sentence.tolist() if isinstance(sentence, np.ndarray) else sentence
         if not isinstance(tokens, list | tuple):
             raise TypeError(
-                f"{who}: each sentence must be a list of tokens (str), as by text.split(). "
+                f"{caller}: each sentence must be a list of tokens (str), as by text.split(). "
                 f"Got {sentence!r:.80} as sentence {at}, counted from 0."
             )
         for word in tokens:
             if not isinstance(word, str):
                 raise TypeError(
-                    f"{who}: tokens must be str. Got {word!r:.80} in sentence {at}, counted from 0."
+                    f"{caller}: tokens must be str. Got {word!r:.80} in sentence {at}, counted "
+                    "from 0."
                 )
         yield tokens
 
 
 def _kept_words(
-    names: list[str], chunks: list[np.ndarray], min_count: int, max_words: int | None, who: str
+    names: list[str], chunks: list[np.ndarray], min_count: int, max_words: int | None, caller: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the frequencies of all words, and the numbers of those kept, most frequent first."""
     frequencies = np.zeros(len(names), np.int64)
@@ -252,14 +254,14 @@ def _kept_words(
         frequencies += np.bincount(chunk[chunk >= 0], minlength=len(names))
     if not len(names):
         raise ValueError(
-            f"{who}: sentences must have words. Got none; a generator is empty the second time."
+            f"{caller}: sentences must have words. Got none; a generator is empty the second time."
         )
     kept = np.argsort(-frequencies, kind="stable")
     kept = kept[frequencies[kept] >= min_count][:max_words]
     if not len(kept):
         most = int(np.argmax(frequencies))
         raise ValueError(
-            f"{who}: no word occurs min_count={min_count} times; lower min_count, or give more "
+            f"{caller}: no word occurs min_count={min_count} times; lower min_count, or give more "
             f"sentences. The most frequent word, {names[most]!r:.80}, occurs "
             f"{frequencies[most]:,} times."
         )
@@ -365,13 +367,13 @@ class Cooccurrences:
     of_contexts: np.ndarray
 
     @classmethod
-    def of(cls, matrix: Any, who: str) -> "Cooccurrences":
+    def of(cls, matrix: Any, caller: str) -> "Cooccurrences":
         """Return the counts of a sparse matrix; ValueError if there are none."""
         indptr, contexts, counts = as_csr_rows(matrix).without_zeros().arrays
         of_words, of_contexts = (matrix.sum(axis=axis, dtype=np.float64) for axis in (1, 0))
         if of_words.sum() <= 0:
             raise ValueError(
-                f"{who}: X must hold a pair of words that are near each other. Got none: lower "
+                f"{caller}: X must hold a pair of words that are near each other. Got none: lower "
                 "min_count, or set subsample=None."
             )
         return cls(indptr, contexts, counts, of_words, of_contexts)
@@ -420,19 +422,19 @@ def read_counts(
     ValueError, TypeError
         For an X that is neither, has no pairs, or does not go with the names.
     """
-    who = type(model).__name__
+    caller = type(model).__name__
     if is_matrix(X):
-        matrix = as_counts(X, who)
-        counts = Cooccurrences.of(matrix, who)
-        rows = _names(words, matrix.shape[0], f"{who}: words")
+        matrix = as_counts(X, caller)
+        counts = Cooccurrences.of(matrix, caller)
+        rows = _names(words, matrix.shape[0], f"{caller}: words")
         if contexts is None and matrix.shape[0] == matrix.shape[1]:
             columns = rows
         else:
-            columns = _names(contexts, matrix.shape[1], f"{who}: contexts")
+            columns = _names(contexts, matrix.shape[1], f"{caller}: contexts")
         return Counted(rows, columns, np.rint(counts.of_words).astype(np.int64), counts)
     for name, given in (("words", words), ("contexts", contexts)):
         if given is not None:
-            raise ValueError(f"{who}: {name} must be None where X is sentences. Got {given!r}.")
+            raise ValueError(f"{caller}: {name} must be None where X is sentences. Got {given!r}.")
     found = count_contexts(
         X,
         window=int(model.window),
@@ -442,11 +444,11 @@ def read_counts(
         seed=seed,
         allowed_bytes=allowed,
         n_jobs=model.n_jobs,
-        who=who,
+        caller=caller,
     )
     n = len(found.words)
     matrix = sp.csr_array((found.counts, found.indices, found.indptr), shape=(n, n))
-    return Counted(found.words, found.words, found.frequencies, Cooccurrences.of(matrix, who))
+    return Counted(found.words, found.words, found.frequencies, Cooccurrences.of(matrix, caller))
 
 
 def is_matrix(X: Any) -> bool:
@@ -456,18 +458,18 @@ def is_matrix(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"
 
 
-def as_counts(X: Any, who: str) -> Any:
+def as_counts(X: Any, caller: str) -> Any:
     """Return a validated matrix of counts, float32 CSR."""
-    check_sparse(X, "X", who)
+    check_sparse(X, "X", caller)
     if not sp.issparse(X):
         X = as_native(X)
     if X.dtype.kind not in "biuf":
-        raise TypeError(f"{who}: X must hold numbers, counts of pairs. Got dtype {X.dtype}.")
+        raise TypeError(f"{caller}: X must hold numbers, counts of pairs. Got dtype {X.dtype}.")
     matrix = sp.csr_array(X).astype(np.float32)
     if not np.isfinite(matrix.data).all():
-        raise ValueError(f"{who}: X must hold finite counts. Got NaN or infinity.")
+        raise ValueError(f"{caller}: X must hold finite counts. Got NaN or infinity.")
     if (matrix.data < 0).any():
-        raise ValueError(f"{who}: X must hold counts, none negative. Got {matrix.data.min():g}.")
+        raise ValueError(f"{caller}: X must hold counts, none negative. Got {matrix.data.min():g}.")
     return matrix
 
 

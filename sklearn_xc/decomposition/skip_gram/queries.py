@@ -235,20 +235,21 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def _rows_of(self, method: str, **given: Any) -> tuple[np.ndarray, bool]:
         """Return the rows of words, (n, number of arguments), and whether each was a single one."""
-        who, columns = self._ask(method), []
+        caller, columns = self._ask(method), []
         for name, words in given.items():
-            array = as_words([words] if isinstance(words, str) else words, f"{who}: {name}")
+            array = as_words([words] if isinstance(words, str) else words, f"{caller}: {name}")
             if array.ndim != 1:
                 raise ValueError(
-                    f"{who}: {name} must be a word or have one dimension. Got shape {array.shape}."
+                    f"{caller}: {name} must be a word or have one dimension. Got shape "
+                    f"{array.shape}."
                 )
-            columns.append(require_known(self._places(), array, f"{who}: {name}"))
+            columns.append(require_known(self._places(), array, f"{caller}: {name}"))
         try:
             rows = np.stack(np.broadcast_arrays(*columns), axis=1)
         except ValueError as error:
             got = ", ".join(str(len(column)) for column in columns)
             raise ValueError(
-                f"{who}: {', '.join(given)} must have equal lengths. Got {got}."
+                f"{caller}: {', '.join(given)} must have equal lengths. Got {got}."
             ) from error
         return rows, all(isinstance(words, str) for words in given.values())
 

@@ -273,12 +273,12 @@ class DecompMIPSSkipGram(
         >>> model.most_similar("apple", k=1)[0].tolist()
         ['cherry']
         """
-        who, seed = type(self).__name__, draw_seed(self.random_state)
+        caller, seed = type(self).__name__, draw_seed(self.random_state)
         counted = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
         counts = counted.counts
         if self.vectors == "sum" and len(counts.of_words) != counts.n_contexts:
             raise ValueError(
-                f"{who}: vectors='sum' needs words and contexts to be the same. Got "
+                f"{caller}: vectors='sum' needs words and contexts to be the same. Got "
                 f"{len(counts.of_words)} words and {counts.n_contexts} contexts: set "
                 "vectors='input'."
             )
@@ -332,13 +332,14 @@ class DecompMIPSSkipGram(
         True
         """
         check_is_fitted(self)
-        who, shape = type(self).__name__, (len(self.words_), len(self.contexts_))
-        matrix, seed = as_counts(X, who), draw_seed(self.random_state)
+        caller, shape = type(self).__name__, (len(self.words_), len(self.contexts_))
+        matrix, seed = as_counts(X, caller), draw_seed(self.random_state)
         if matrix.shape != shape:
             raise ValueError(
-                f"{who}: X must have the shape of the counts of fit, {shape}. Got {matrix.shape}."
+                f"{caller}: X must have the shape of the counts of fit, {shape}. Got "
+                f"{matrix.shape}."
             )
-        counts = Cooccurrences.of(matrix, who)
+        counts = Cooccurrences.of(matrix, caller)
         W = np.column_stack((self.output_vectors_, self.intercept_))
         with one_blas_thread():
             return self._training(counts, seed, "exact", (self.input_vectors_, W)).loss()
@@ -351,15 +352,15 @@ class DecompMIPSSkipGram(
         vectors: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> Training:
         """Return a training from given input and output vectors, or random ones, if it fits."""
-        who, n = type(self).__name__, counts.n_contexts
+        caller, n = type(self).__name__, counts.n_contexts
         dim = int(self.embedding_dim) if vectors is None else vectors[0].shape[1]
-        part = make_gradient(gradient, f"{who}: gradient")
+        part = make_gradient(gradient, f"{caller}: gradient")
         if isinstance(part, MessagePassing):
             raise ValueError(
-                f"{who}: gradient must not be MessagePassing, which has no shares of contexts. "
+                f"{caller}: gradient must not be MessagePassing, which has no shares of contexts. "
                 "Set it to 'decomp_mips'."
             )
-        index = make_index(part.default_index, who=f"{who}: gradient")
+        index = make_index(part.default_index, caller=f"{caller}: gradient")
         n_candidates = min(n, self.n_candidates or max(_LEAST, math.ceil(_CANDIDATES * n)))
         n_sampled = min(n, self.n_sampled or max(_LEAST, math.ceil(_SAMPLED * n)))
         require_bytes(
@@ -368,7 +369,7 @@ class DecompMIPSSkipGram(
             f"vectors, {len(counts.of_words)} words and {n} contexts x {dim} x 4 bytes, several "
             "times over for steps",
             "Lower embedding_dim, or raise min_count.",
-            who,
+            caller,
         )
         loss = CollapsedSoftmax()
         task = GradientTask(
@@ -384,7 +385,7 @@ class DecompMIPSSkipGram(
             float(self.learning_rate),
             float(self.alpha),
             seed,
-            count_threads(self.n_jobs, f"{who}: n_jobs"),
+            count_threads(self.n_jobs, f"{caller}: n_jobs"),
         )
 
     def _run(self, training: Training, fit: Fit) -> None:

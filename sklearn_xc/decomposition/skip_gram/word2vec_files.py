@@ -69,15 +69,15 @@ def write_word2vec(
     rye 0.5 0.1
     bread 1.0 -2.0
     """
-    who = "write_word2vec"
-    names = as_distinct_words(words, f"{who}: words")
+    caller = "write_word2vec"
+    names = as_distinct_words(words, f"{caller}: words")
     for at, word in enumerate(names.tolist()):
         if _SEPARATOR.search(word) or _SURROGATE.search(word):
             raise ValueError(
-                f"{who}: words must hold no white space, and be texts that UTF-8 can write. "
+                f"{caller}: words must hold no white space, and be texts that UTF-8 can write. "
                 f"Got {word!r} at entry {at}."
             )
-    values = as_vectors(vectors, len(names), f"{who}: vectors")
+    values = as_vectors(vectors, len(names), f"{caller}: vectors")
     step = max(1, _NUMBERS // values.shape[1])
     with open_atomic(path) as stream:
         stream.write(b"%d %d\n" % values.shape)

@@ -242,7 +242,7 @@ class AnceSampler(InBatchSampler):
     def start(self, n: int, n_epochs: int = 1, seed: int = 0, n_jobs: int | None = None) -> None:
         """Begin a training; see `BatchSampler.start`."""
         super().start(n, n_epochs, seed, n_jobs)
-        make_index(self.index, who="AnceSampler: index")
+        make_index(self.index, caller="AnceSampler: index")
 
     def negatives(self, rows: np.ndarray) -> np.ndarray:
         """Return the negatives that the last search found; see `BatchSampler.negatives`."""

@@ -253,7 +253,7 @@ class PairTraining:
     n_candidates : int
     params : dict
         Further arguments of ``fit`` of the learner, of all instances.
-    who : str
+    caller : str
         For messages.
 
     Attributes
@@ -270,9 +270,9 @@ class PairTraining:
     """
 
     def __init__(
-        self, held_out: HeldOut, n_candidates: int, params: dict[str, Any], who: str
+        self, held_out: HeldOut, n_candidates: int, params: dict[str, Any], caller: str
     ) -> None:
-        self.seed, self.who = held_out.seed, who
+        self.seed, self.caller = held_out.seed, caller
         folds = [gather(answers, n_candidates) for answers in held_out.answers]
         self.features = np.concatenate(
             [describe(*fold) for fold in zip(folds, held_out.counts, strict=True)]
@@ -319,7 +319,7 @@ class PairTraining:
         if not relevant.any() or relevant.all():
             return Votes()
         given = check_method_params(np.empty(self.n), self.params, self.rows[self.pairs.rows[kept]])
-        with named_errors("final_estimator", self.who):
+        with named_errors("final_estimator", self.caller):
             return clone(learner).fit(self.features[kept], relevant.astype(np.int8), **given)
 
     def _cross_validate(self, learner: Any) -> np.ndarray:

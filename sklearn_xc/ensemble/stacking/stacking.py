@@ -139,14 +139,16 @@ class StackedModel(AnswersBlankRows, XCClassifier):
     ) -> list[Answers]:
         """Return the best labels of all members, at least k and as many as features need."""
         k = min(max(k, self._depth()), len(self.classes_)) if allowed is None else k
-        who, are_columns = type(self).__name__, self._targets_kind != "classes"
+        caller, are_columns = type(self).__name__, self._targets_kind != "classes"
 
         def ask_member(name: str, fitted: Any) -> Answers:
             how: Any = {"are_columns": are_columns, "unseen": self._unseen_labels}
             part = f"estimator {name!r}"
-            return predict_topk_of(part, fitted, X, k, self.classes_, who, allowed=allowed, **how)
+            return predict_topk_of(
+                part, fitted, X, k, self.classes_, caller, allowed=allowed, **how
+            )
 
-        workers = min(count_threads(self.n_jobs, f"{who}: n_jobs"), len(members))
+        workers = min(count_threads(self.n_jobs, f"{caller}: n_jobs"), len(members))
         if workers == 1:
             return [ask_member(*member) for member in members]
         jobs = (delayed(ask_member)(*member) for member in members)
@@ -524,7 +526,7 @@ class StackingXC(LearnsFromHeldOut, StackedModel, BaseComposition):
         ValueError, TypeError
             If an argument is invalid. Errors of a member are raised with its name.
         """
-        began, who = time.perf_counter(), type(self).__name__
+        began, caller = time.perf_counter(), type(self).__name__
         members = self._check_members()
         reads_matrix = all(reads_features(member) for _, member in members)
         if reads_matrix:
@@ -536,7 +538,7 @@ class StackingXC(LearnsFromHeldOut, StackedModel, BaseComposition):
         self._keep_frequencies(X, held_out, reads_matrix=reads_matrix)
         names = [name for name, _ in members]
         task = progress.part(progress.n_ended, name="learner of pairs").begin()
-        training = PairTraining(held_out, self.n_candidates, routed.final_estimator.fit, who)
+        training = PairTraining(held_out, self.n_candidates, routed.final_estimator.fit, caller)
         with openmp_threads(1):  # gradient boosting keeps their number, and its bytes would differ
             self.final_estimator_, chances = training.fit(self.final_estimator)
         task.end()
@@ -553,21 +555,23 @@ class StackingXC(LearnsFromHeldOut, StackedModel, BaseComposition):
 
     def _check_members(self) -> list[tuple[str, Any]]:
         """Return the members by name, without those that are "drop"."""
-        who = type(self).__name__
+        caller = type(self).__name__
         for pair in self.estimators:
             is_pair = isinstance(pair, list | tuple) and len(pair) == 2
             if not is_pair or not isinstance(pair[0], str):
                 raise ValueError(
-                    f"{who}: estimators must be a list of pairs (name, estimator). Got {pair!r}."
+                    f"{caller}: estimators must be a list of pairs (name, estimator). Got {pair!r}."
                 )
-        with named_errors("estimators", who):
+        with named_errors("estimators", caller):
             self._validate_names([name for name, _ in self.estimators])
         members = [(name, one) for name, one in self.estimators if not isinstance(one, str)]
         for name, one in self.estimators:
             if isinstance(one, type) or not (hasattr(one, "fit") or one == "drop"):
-                raise TypeError(f"{who}: estimators: {name!r} must be an estimator. Got {one!r}.")
+                raise TypeError(
+                    f"{caller}: estimators: {name!r} must be an estimator. Got {one!r}."
+                )
         if not members:
-            raise ValueError(f"{who}: estimators must not be empty, or all 'drop'.")
+            raise ValueError(f"{caller}: estimators must not be empty, or all 'drop'.")
         return members
 
     def _routed_parts(self) -> dict[str, Any]:

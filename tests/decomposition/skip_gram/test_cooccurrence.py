@@ -167,7 +167,7 @@ def test_arguments_out_of_range_are_refused_before_anything_is_read(argument, va
         yield
 
     with pytest.raises(ValueError, match=f"^Model: {argument} must.*{message}"):
-        count_contexts(unread(), **{argument: value}, who="Model")
+        count_contexts(unread(), **{argument: value}, caller="Model")
 
 
 @pytest.mark.parametrize(

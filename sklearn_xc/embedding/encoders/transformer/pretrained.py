@@ -33,13 +33,13 @@ _WAYS = (
 )
 
 
-def read_pretrained(model: Any, who: str) -> Network:
+def read_pretrained(model: Any, caller: str) -> Network:
     """Read a pretrained model.
 
     Parameters
     ----------
     model : str or PathLike
-    who : str
+    caller : str
         For messages, such as "TransformerEncoder: model".
 
     Raises
@@ -52,32 +52,33 @@ def read_pretrained(model: Any, who: str) -> Network:
         If it cannot be read, or is neither here nor on the hub.
     """
     if not isinstance(model, str | os.PathLike):
-        raise TypeError(f"{who} must be {_WAYS}. Got {type(model).__name__}.")
-    folder = _folder_of(os.fspath(model), who)
-    modules = _json(folder / "modules.json", [], who) or [{"path": "", "type": "Transformer"}]
+        raise TypeError(f"{caller} must be {_WAYS}. Got {type(model).__name__}.")
+    folder = _folder_of(os.fspath(model), caller)
+    modules = _json(folder / "modules.json", [], caller) or [{"path": "", "type": "Transformer"}]
     kinds = [module["type"].rpartition(".")[2] for module in modules]
     place, pooling = folder / modules[0]["path"], "mean"
     if kinds[0] != "Transformer" or not (place / "config.json").is_file():
-        raise ValueError(f"{who}: {folder} holds no transformer: no config.json is in it.")
+        raise ValueError(f"{caller}: {folder} holds no transformer: no config.json is in it.")
     for module, kind in zip(modules[1:], kinds[1:], strict=True):
         if kind == "Pooling":
-            pooling = _pooling(_json(folder / module["path"] / "config.json", {}, who), who)
+            pooling = _pooling(_json(folder / module["path"] / "config.json", {}, caller), caller)
         elif kind != "Normalize":
             raise ValueError(
-                f"{who}: {folder} has a layer {kind}; Transformer, Pooling and Normalize are known."
+                f"{caller}: {folder} has a layer {kind}; Transformer, Pooling and Normalize are "
+                "known."
             )
-    settings = _json(place / "sentence_bert_config.json", {}, who)
-    network, tokenizer = _loaded(place, who)
+    settings = _json(place / "sentence_bert_config.json", {}, caller)
+    network, tokenizer = _loaded(place, caller)
     config = {k: value for k, value in network.config.to_dict().items() if k not in _NOT_KEPT}
     if config.get("is_encoder_decoder"):
         raise ValueError(
-            f"{who}: a {config['model_type']} has an encoder and a decoder; give an encoder alone, "
-            "such as BERT, DistilBERT, RoBERTa or MPNet."
+            f"{caller}: a {config['model_type']} has an encoder and a decoder; give an encoder "
+            "alone, such as BERT, DistilBERT, RoBERTa or MPNet."
         )
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise ValueError(
-            f"{who}: {type(tokenizer).__name__} is no fast tokenizer, of the library tokenizers."
+            f"{caller}: {type(tokenizer).__name__} is no fast tokenizer, of the library tokenizers."
         )
     config["hidden_size"] = network.config.hidden_size  # some files call it otherwise
     lengths = [settings.get("max_seq_length"), tokenizer.model_max_length, _n_positions(network)]
@@ -96,7 +97,7 @@ def read_pretrained(model: Any, who: str) -> Network:
     )
 
 
-def _folder_of(name: str, who: str) -> Path:
+def _folder_of(name: str, caller: str) -> Path:
     """Return the folder of a model: itself, that in a package, or that of the hub's copies."""
     if os.path.isdir(name):
         return Path(name)
@@ -110,21 +111,23 @@ def _folder_of(name: str, who: str) -> Path:
         if found:  # its layers have files of the same names, in folders below
             return Path(str(min(found, key=lambda file: len(file.parts)).locate())).parent
     if files:
-        raise ValueError(f"{who}: the package {package} holds no model: no config.json is in it.")
+        raise ValueError(
+            f"{caller}: the package {package} holds no model: no config.json is in it."
+        )
     if (os.path.sep in name and name.count("/") != 1) or name.startswith((".", "~", "/")):
-        raise FileNotFoundError(f"{who} must be {_WAYS}. There is no folder {name!r}.")
+        raise FileNotFoundError(f"{caller} must be {_WAYS}. There is no folder {name!r}.")
     try:
         return Path(library("huggingface_hub").snapshot_download(name, allow_patterns=_FETCHED))
     except (OSError, ValueError) as error:
         hint = did_you_mean(name, [*PACKAGED, *PACKAGED.values()])
         raise OSError(
-            f"{who} must be {_WAYS}. Got {name!r}, which is no folder and no installed package, "
+            f"{caller} must be {_WAYS}. Got {name!r}, which is no folder and no installed package, "
             f"and cannot be fetched ({type(error).__name__}): without a network, or with "
             f"HF_HUB_OFFLINE set, it must be on this machine.{hint}"
         ) from error
 
 
-def _loaded(folder: Path, who: str) -> tuple[Any, Any]:
+def _loaded(folder: Path, caller: str) -> tuple[Any, Any]:
     """Return the model and the tokenizer of a folder; no weight of it may be missing."""
     transformers = library("transformers")
     try:
@@ -141,12 +144,12 @@ def _loaded(folder: Path, who: str) -> tuple[Any, Any]:
             )
     except (OSError, ValueError, KeyError) as error:
         kind = OSError if isinstance(error, OSError) else ValueError
-        raise kind(f"{who}: {folder} cannot be read: {error}") from error
+        raise kind(f"{caller}: {folder} cannot be read: {error}") from error
     missing = [name for name in report["missing_keys"] if not _is_pooler(name)]
     if missing:
         raise ValueError(
-            f"{who}: {folder} lacks {len(missing)} weights of a {model.config.model_type}, such as "
-            f"{min(missing)}."
+            f"{caller}: {folder} lacks {len(missing)} weights of a {model.config.model_type}, such "
+            f"as {min(missing)}."
         )
     return model, tokenizer
 
@@ -168,21 +171,21 @@ def _array(tensor: Any) -> np.ndarray:
     return np.array((tensor.float() if tensor.is_floating_point() else tensor).numpy())
 
 
-def _pooling(config: dict[str, Any], who: str) -> str:
+def _pooling(config: dict[str, Any], caller: str) -> str:
     modes = config.get("pooling_mode")
     if modes is None:
         modes = [mode for old, mode in _OLD_POOLINGS.items() if config.get(old)]
     modes = [modes] if isinstance(modes, str) else list(modes) or ["mean"]
     modes = [_OLD_POOLINGS.get(f"pooling_mode_{mode}", mode) for mode in modes]
     if len(modes) != 1 or modes[0] not in POOLINGS:
-        raise ValueError(f"{who}: its pooling must be one of {POOLINGS}. Got {tuple(modes)}.")
+        raise ValueError(f"{caller}: its pooling must be one of {POOLINGS}. Got {tuple(modes)}.")
     return str(modes[0])
 
 
-def _json(path: Path, otherwise: Any, who: str) -> Any:
+def _json(path: Path, otherwise: Any, caller: str) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return otherwise
     except ValueError as error:
-        raise ValueError(f"{who}: {path} is no JSON: {error}") from error
+        raise ValueError(f"{caller}: {path} is no JSON: {error}") from error

@@ -28,12 +28,12 @@ class StoredVectors:
     ----------
     path : Path
         A file, which processes may share; its folder is made if it is missing.
-    who : str
+    caller : str
         For messages, such as "TransformerEncoder: cache_dir".
     """
 
-    def __init__(self, path: Path, who: str) -> None:
-        self._path, self._who = path, who
+    def __init__(self, path: Path, caller: str) -> None:
+        self._path, self._who = path, caller
 
     def find(self, hashes: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Write the vectors that are there to rows of `out`, and return which, bool.
