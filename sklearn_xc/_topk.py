@@ -48,7 +48,8 @@ def check_topk_size(k: Any, X: Any, model: Any = None) -> int:
     shape = getattr(X, "shape", None)
     n = shape[0] if shape else len(X) if hasattr(X, "__len__") else 1
     if n * k > _SMALL_ANSWER or (allowed is not None and n * k * _ENTRY_BYTES > allowed):
-        what, advice = f"the answer, {n} instances x k={k}", "Lower k, or predict fewer instances."
+        what = f"the answer, {n} instances x k={k}"
+        advice = "Lower k, or predict fewer instances."
         require_bytes(n * k * _ENTRY_BYTES, allowed, what, advice, caller)
     return k
 
@@ -242,7 +243,8 @@ def topk_allowed(
             f"topk needs predict_topk, decision_function or predict_proba, and "
             f"{type(classifier).__name__} has none of them."
         )
-    parts, first = [], 0
+    parts = []
+    first = 0
     for scores in _dense_scores(classifier, method, X):
         rows = np.arange(first, first := first + len(scores))
         scores, last = _with_unseen(scores, classifier, method, unseen)

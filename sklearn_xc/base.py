@@ -345,7 +345,8 @@ class XCClassifier(
             raise ValueError(
                 f"{caller}: explain takes one instance, x has {instance.shape[0]} rows."
             )
-        position, d = self._position(label), instance.shape[1]
+        position = self._position(label)
+        d = instance.shape[1]
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", np.arange(d))
         names = check_names(feature_names, d, f"{caller}: feature_names")
@@ -480,7 +481,8 @@ class XCClassifier(
 
     def _unseen_last(self, labels: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Score unseen labels, which ``_topk_scores`` ranks last, 1 below the last trained one."""
-        n_trained, n_labels = len(self.classes_) - len(self._unseen_labels), len(self.classes_)
+        n_trained = len(self.classes_) - len(self._unseen_labels)
+        n_labels = len(self.classes_)
         if 0 < n_trained < min(n_labels, labels.shape[1]):
             scores[:, n_trained:n_labels] = just_below(scores[:, n_trained - 1 : n_trained])
         return labels, scores
@@ -525,7 +527,8 @@ class XCClassifier(
 
     def _validate_params(self) -> None:
         """Check declared constraints, booleans as numbers, huge integers, n_jobs and max_memory."""
-        name, parameters = type(self).__name__, self.get_params(deep=False)
+        name = type(self).__name__
+        parameters = self.get_params(deep=False)
         with np.errstate(over="ignore"):  # a float16 beside a bound
             super()._validate_params()
         for parameter, value in parameters.items():

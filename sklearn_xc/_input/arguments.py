@@ -51,7 +51,8 @@ def as_sequence(values: Any) -> Any:
     """
     if isinstance(values, Iterator):
         return list(values)
-    column, names = values, frame_columns(values)
+    column = values
+    names = frame_columns(values)
     if names is not None and len(names) == 1:
         column = values[names[0]]
     elif isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:

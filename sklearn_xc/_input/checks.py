@@ -125,7 +125,8 @@ def check_targets(
         return targets
     if classes is not None:
         distinct_classes(classes, name)
-    n_labels, columns = len(targets.classes), column_names(y)
+    n_labels = len(targets.classes)
+    columns = column_names(y)
     if kind is not None and n_labels != len(classes):
         raise ValueError(f"{name}: y has {n_labels} label columns, before it had {len(classes)}.")
     return replace(targets, classes=names_of_columns(n_labels, label_names, columns, classes, name))
@@ -277,7 +278,8 @@ def _are_missing(y: np.ndarray) -> np.ndarray:
 
 def _indicator(y: Any, name: str) -> Targets:
     """Return the positives of a sparse or dense indicator."""
-    is_sparse, kind = sp.issparse(y), y.dtype.kind
+    is_sparse = sp.issparse(y)
+    kind = y.dtype.kind
     if kind not in "biuf":
         what = "sparse" if is_sparse else "2-D"
         raise ValueError(f"{name}: a {what} y must be a binary indicator. Got dtype {y.dtype}.")

@@ -489,7 +489,8 @@ class LabelFrequencies:
 
     @property
     def _counts_fit(self) -> bool:
-        some, blank = self.counts.max(initial=0), self.blank_counts.max(initial=0)
+        some = self.counts.max(initial=0)
+        blank = self.blank_counts.max(initial=0)
         return bool(some <= self.total * _ROUNDED and blank <= self.blank_total * _ROUNDED)
 
     @classmethod

@@ -37,7 +37,8 @@ class RefittableFeatures(NamedTuple):
 
     def refitted(self, rows: np.ndarray) -> "Refitted | None":
         """Return the vectorizer fitted to some rows; None if that fails, as without words."""
-        fitted, source = clone(self.vectorizer), safe_indexing(as_rows(self.source), rows)
+        fitted = clone(self.vectorizer)
+        source = safe_indexing(as_rows(self.source), rows)
         try:
             features = fit_transform(fitted, source)
         except ValueError:

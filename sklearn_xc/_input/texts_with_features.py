@@ -74,7 +74,8 @@ class TextsWithFeatures:
     def __init__(self, texts: Any, features: Any) -> None:
         if not is_sequence(texts):
             raise ValueError(f"{_NAME}: texts must be a sequence of texts. Got {shown(texts)}.")
-        self.texts, self.features = as_texts(texts, f"{_NAME}: texts"), _as_matrix(features)
+        self.texts = as_texts(texts, f"{_NAME}: texts")
+        self.features = _as_matrix(features)
         if len(self.texts) != self.features.shape[0]:
             raise ValueError(
                 f"{_NAME}: features must have a row for each of the {len(self.texts)} texts. Got "

@@ -173,7 +173,8 @@ def read_allowed(
             f"{caller}: candidates and exclude must not be given together: leave out of candidates "
             "what is excluded. Got both."
         )
-    are_excluded, n_labels = candidates is None, len(classes)
+    are_excluded = candidates is None
+    n_labels = len(classes)
     given, name = (exclude, "exclude") if are_excluded else (candidates, "candidates")
     name = f"{caller}: {name}"
     refuse_masks_and_dates(given, name)
@@ -274,7 +275,9 @@ def _of_indicator(given: Any, shape: tuple[int, int], name: str) -> tuple[np.nda
         return labels.astype(np.int64), np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     matrix = given.tocsr()
     n = int(matrix.indptr[-1])
-    data, indices, indptr = matrix.data[:n], matrix.indices[:n], matrix.indptr
+    data = matrix.data[:n]
+    indices = matrix.indices[:n]
+    indptr = matrix.indptr
     _check_values(data, name)
     if not rows_are_canonical(indptr, indices):
         matrix = sp.csr_array((data, indices, indptr), shape=shape, copy=True)

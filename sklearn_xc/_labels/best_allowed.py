@@ -46,8 +46,12 @@ class BestAllowed:
     """
 
     def __init__(self, model: Any, X: Any, k: int, allowed: AllowedLabels, how: Any) -> None:
-        self._model, self._X, self._k, self._how = model, as_rows(X), k, how
-        self._n, self._allowed = n_rows(X, type(model).__name__), allowed
+        self._model = model
+        self._X = as_rows(X)
+        self._k = k
+        self._how = how
+        self._n = n_rows(X, type(model).__name__)
+        self._allowed = allowed
         unseen = model._unseen_labels
         self._unseen = unseen if len(unseen) < allowed.n_labels else unseen[:0]
         self._room = _PIECE
@@ -92,7 +96,9 @@ class BestAllowed:
 
     def _all_but(self, allowed: AllowedLabels) -> Found:
         """Return the top k of rows with exclusions."""
-        counts, parts, order = allowed.counts, [], []
+        counts = allowed.counts
+        parts = []
+        order = []
         is_many = (counts > _MOST_DROPPED) & (not self._model._has_shortlist)
         few = np.flatnonzero(~is_many)
         for rows, n_more in rows_of_like_size(counts[few], self._k, self._room):
@@ -115,7 +121,8 @@ class BestAllowed:
     def _of_rows(self, rows: np.ndarray, allowed: AllowedLabels) -> Found:
         """Return the top k of candidates of each of some rows."""
         assert allowed.indptr is not None
-        parts, first = [], 0
+        parts = []
+        first = 0
         while first < len(rows):  # as many pairs as there is room for
             last = np.searchsorted(allowed.indptr, allowed.indptr[first] + self._room, "right") - 1
             last = min(max(int(last), first + 1), len(rows))
@@ -130,7 +137,8 @@ class BestAllowed:
         """Return the top k of some rows, from the scores of all labels."""
         labels = np.delete(np.arange(allowed.n_labels), self._unseen)
         score = self._model._scorer_of(labels, **self._how)
-        step, parts = max(1, self._room // len(labels)), []
+        step = max(1, self._room // len(labels))
+        parts = []
         for first in range(0, len(rows), step):
             own = allowed.take(np.arange(first, min(first + step, len(rows)))).but(self._unseen)
             scores = score(self._rows(rows[first : first + step]))
@@ -164,7 +172,8 @@ class BestAllowed:
             last[some] = just_below(scores[rows[some], n_found[some] - 1])
             if allowed.indptr is None:
                 one = np.intersect1d(allowed.labels, self._unseen)
-                own, at = np.tile(one, len(rows)), np.repeat(np.arange(len(rows)), len(one))
+                own = np.tile(one, len(rows))
+                at = np.repeat(np.arange(len(rows)), len(one))
                 place = n_found[at] + np.tile(np.arange(len(one)), len(rows))
             else:
                 allowed = allowed.only(self._unseen)

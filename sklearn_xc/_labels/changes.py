@@ -146,7 +146,8 @@ def with_new_classes(name: str, known: np.ndarray, classes: Any, n_new: int) -> 
     """
     if classes is None:
         raise ValueError(f"{name}: classes must name the {n_new} new labels. Got None.")
-    n_distinct, new = len(distinct_classes(classes, name)), np.asarray(classes)
+    n_distinct = len(distinct_classes(classes, name))
+    new = np.asarray(classes)
     if len(new) != n_new:
         raise ValueError(
             f"{name}: classes must name the {n_new} new labels, one each. Got {len(new)}."
@@ -302,7 +303,8 @@ class ChangeableLabels:
         ['stew', 'bread']
         """
         check_is_fitted(self)
-        caller, known = f"{type(self).__name__}: names", self.classes_
+        caller = f"{type(self).__name__}: names"
+        known = self.classes_
         if isinstance(names, Mapping):
             values = known.tolist()
             for place, name in zip(

@@ -136,7 +136,8 @@ def by_omission(
     n_labels : int
         Labels that `score` computes at once.
     """
-    m, d = len(instance.data), instance.shape[1]
+    m = len(instance.data)
+    d = instance.shape[1]
     indptr = np.concatenate(([0], m + np.arange(m + 1) * max(m - 1, 0), [m + m * max(m - 1, 0)]))
     kept = ~np.eye(m, dtype=bool)  # row j lacks feature j
     columns = np.concatenate([instance.indices, np.tile(instance.indices, (m, 1))[kept]])

@@ -140,7 +140,8 @@ class RoutesFit:
 
     def _routed(self, weight: np.ndarray | None, params: Mapping[str, Any]) -> Bunch:
         """Return the arguments of ``fit`` of each part, by its name, and of ``cv.split``."""
-        parts, caller = self._routed_parts(), type(self).__name__
+        parts = self._routed_parts()
+        caller = type(self).__name__
         if sklearn.get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=weight, **params)
         else:

@@ -153,14 +153,16 @@ class Spill:
             return array.copy()
         room: mmap.mmap
         if self.in_memory + size <= self.allowed:
-            room, first = mmap.mmap(-1, size), 0
+            room = mmap.mmap(-1, size)
+            first = 0
             self.in_memory += size
         else:
             first = -(-self._used // 64) * 64
             if self._piece is None or first + size > len(self._piece):
                 what = f"weights beyond {format_bytes(self.allowed)}"
                 self._piece, first = _mapped_file(max(PIECE, size), what, self.caller), 0
-            room, self._used = self._piece, first + size
+            room = self._piece
+            self._used = first + size
             self.in_file += size
         kept = np.frombuffer(room, array.dtype, array.size, first).reshape(array.shape)
         kept[...] = array

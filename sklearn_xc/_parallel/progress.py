@@ -31,7 +31,8 @@ class Task:
     """
 
     def __init__(self, context: Any = None, arguments: dict[str, Any] | None = None) -> None:
-        self._context, self._arguments = context, {} if arguments is None else arguments
+        self._context = context
+        self._arguments = {} if arguments is None else arguments
 
     @classmethod
     def of_fit(
@@ -272,7 +273,8 @@ class Fit:
     def __init__(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, n_stages: int = 1
     ) -> None:
-        self._estimator, self._given = estimator, (X, y, sample_weight)
+        self._estimator = estimator
+        self._given = (X, y, sample_weight)
         self._task: Task | None = None
         if n_stages > 1:
             self._task = Task.of_fit(estimator, *self._given, n_stages, True)
@@ -352,7 +354,9 @@ class Lines:
 
     def __init__(self, name: str, unit: str, n_units: int | None) -> None:
         self._name, self._unit, self._n_units = name, unit, n_units
-        self._began, self._shown, self._waiting = time.perf_counter(), -1.0, ""
+        self._began = time.perf_counter()
+        self._shown = -1.0
+        self._waiting = ""
         self._first = 0.0, 0.0  # share and seconds of the first part, which may compile loops
 
     def show(self, n_done: int, text: str, share: float) -> None:

@@ -71,7 +71,8 @@ def cut_rows(indptr: np.ndarray, n_entries: int) -> Iterator[tuple[int, int]]:
     first, last : int
         The rows from `first` up to, not including, `last`.
     """
-    first, n_rows = 0, len(indptr) - 1
+    first = 0
+    n_rows = len(indptr) - 1
     while first < n_rows:
         end = int(indptr[first]) + n_entries
         last = max(first + 1, int(np.searchsorted(indptr, end, side="right")) - 1)

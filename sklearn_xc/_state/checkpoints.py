@@ -86,7 +86,8 @@ class Checkpoints:
         self, path: str | os.PathLike[str], caller: str, key: dict[str, Any], settings: list[int]
     ) -> None:
         self.folder = Path(os.path.abspath(os.fspath(path)))
-        where, fit = f"{caller}: checkpoint_dir {str(self.folder)!r}", self.folder / _FIT
+        where = f"{caller}: checkpoint_dir {str(self.folder)!r}"
+        fit = self.folder / _FIT
         self.folder.mkdir(exist_ok=True)
         others = [
             one for one in self.folder.iterdir() if one.suffix not in (".json", _PART, ".tmp")
@@ -100,7 +101,8 @@ class Checkpoints:
         else:
             with open_atomic(fit) as stream:
                 stream.write(json.dumps({**key, "settings": settings}, indent=1).encode())
-        self.settings, self._fit = settings, hashlib.sha256(fit.read_bytes()).hexdigest()
+        self.settings = settings
+        self._fit = hashlib.sha256(fit.read_bytes()).hexdigest()
 
     def put(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Keep a part: once this returns, it is on the disk as a whole."""

@@ -258,7 +258,8 @@ def read_meta(folder: Path) -> dict[str, Any]:
     try:
         with open_regular(path) as stream:
             meta = json.loads(stream.read())
-        sha256, arrays = meta.pop("sha256"), meta["arrays"]
+        sha256 = meta.pop("sha256")
+        arrays = meta["arrays"]
         is_whole = (
             (meta["what"], sha256) == (_WHAT, _digest(meta))
             and type(meta["versions"]) is dict

@@ -145,7 +145,8 @@ class Array(Attribute):
             expected = f"an array of {' or '.join(self.dtypes)} and shape ({shape})"
             raise context.misfit(expected, value)
         if self.least is not None and value.size:
-            low, high = value.min(), value.max()
+            low = value.min()
+            high = value.max()
             if low < self.least:
                 raise context.misfit(f"at least {self.least}", low)
             if self.below is not None:
@@ -422,7 +423,8 @@ def _check_inner(inner: Any, context: Context, names: Mapping[str, Length]) -> N
 
 
 def _check(context: Context) -> None:
-    owner, prefix = context.owner, f"{context.where}{'.' if context.where else ''}"
+    owner = context.owner
+    prefix = f"{context.where}{'.' if context.where else ''}"
     context.checked.add(id(owner))
     for name, attribute in declarations(type(owner)).items():
         at = replace(context, where=f"{prefix}{name.strip('_')}")

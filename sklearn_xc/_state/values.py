@@ -367,7 +367,8 @@ class Writer:
         if self._compact and type(value).__name__ == "LabelWeights":
             value = value.compact()
         self.n_compact += type(value).__name__ == "CompactWeights"
-        kind, name = type(value), name_of(type(value))
+        kind = type(value)
+        name = name_of(type(value))
         if name is None:
             what = value.__qualname__ if isinstance(value, type) else kind.__qualname__
             raise TypeError(
@@ -510,7 +511,8 @@ class Reader:
 
 def _check_trees(trees: Any) -> None:
     """Raise an error unless each way through a tree ends in a leaf."""
-    n, inner = len(trees.value), np.flatnonzero(trees.left >= 0)
+    n = len(trees.value)
+    inner = np.flatnonzero(trees.left >= 0)
     left, right = trees.left[inner], trees.right[inner]
     fits = ((inner < left) & (left < n) & (inner < right) & (right < n)).all()
     fits = fits and ((trees.root >= 0) & (trees.root < n)).all()

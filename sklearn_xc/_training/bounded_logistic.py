@@ -37,7 +37,8 @@ def fit_bounded_logistic(
     """
 
     def loss(coef: np.ndarray) -> tuple[float, np.ndarray]:
-        odds, distance = (features * coef).sum(axis=1), coef - target
+        odds = (features * coef).sum(axis=1)
+        distance = coef - target
         value = np.sum(weight * np.logaddexp(0.0, odds) - right * odds)
         slopes = weight * 0.5 * (1.0 + np.tanh(0.5 * odds)) - right
         gradient = (features * slopes[:, None]).sum(axis=0) + pull * distance

@@ -33,7 +33,8 @@ def climb_rates(
     first : int
         Where to start.
     """
-    at, best = first, run(first, None)
+    at = first
+    best = run(first, None)
     for step in (1, -1):
         position = first + step
         while position in grid:

@@ -176,14 +176,16 @@ def split_columns(by_feature: Any) -> tuple[np.ndarray, ...]:
     chosen = np.flatnonzero(counts >= enough)
     slot = np.full(n_features, -1, np.int32)
     slot[chosen] = np.arange(len(chosen))
-    empty, width = allocator_like(by_feature.data), -(-n_labels // _PADDING) * _PADDING
+    empty = allocator_like(by_feature.data)
+    width = -(-n_labels // _PADDING) * _PADDING
     columns = empty(len(chosen) * width, by_feature.dtype).reshape(len(chosen), width)
     columns[...] = 0
     for row, j in enumerate(chosen):
         own = slice(by_feature.indptr[j], by_feature.indptr[j + 1])
         columns[row, by_feature.indices[own]] = by_feature.data[own]
     indptr = np.concatenate(([0], np.cumsum(np.where(slot < 0, counts, 0)))).astype(np.int64)
-    labels, values = by_feature.indices.astype(np.int32, copy=False), by_feature.data
+    labels = by_feature.indices.astype(np.int32, copy=False)
+    values = by_feature.data
     if len(chosen):  # else no copy
         labels, values = empty(indptr[-1], np.int32), empty(indptr[-1], values.dtype)
         for first, stop in itertools.pairwise([-1, *chosen, n_features]):
@@ -285,7 +287,8 @@ def _from_file_to_file(coef: sp.csr_array) -> sp.csc_array:
     (n_labels, d), nnz, empty = coef.shape, len(coef.data), allocator_like(coef.data)
     edges = cut(coef.indptr, WEIGHTS_AT_A_TIME)
     runs = empty(nnz, np.int32), empty(nnz, coef.dtype)
-    ends, sizes = empty((len(edges) - 1) * (d + 1), np.int64), np.zeros(d, np.int64)
+    ends = empty((len(edges) - 1) * (d + 1), np.int64)
+    sizes = np.zeros(d, np.int64)
     ends = ends.reshape(-1, d + 1)
     for end, (first, stop) in zip(ends, itertools.pairwise(edges), strict=True):
         _sort_run(coef, first, stop, end, *runs)
@@ -293,7 +296,8 @@ def _from_file_to_file(coef: sp.csr_array) -> sp.csc_array:
     indptr = np.concatenate(([0], np.cumsum(sizes)))
     labels, values = empty(nnz, np.int32), empty(nnz, coef.dtype)
     for first, stop in itertools.pairwise(cut(indptr, WEIGHTS_AT_A_TIME)):
-        features, places = np.arange(stop - first), indptr[first : stop + 1].copy()
+        features = np.arange(stop - first)
+        places = indptr[first : stop + 1].copy()
         for end in ends:  # of the earlier labels first
             own = end[first : stop + 1]
             copy_rows(own, *runs, features, features, places, labels, values)

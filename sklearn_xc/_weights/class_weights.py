@@ -120,7 +120,8 @@ class ClassWeights:
         MemoryBudgetError
             If the dense array does not fit into memory.
         """
-        n_classes, dtype = len(self.coef), self.coef.dtype
+        n_classes = len(self.coef)
+        dtype = self.coef.dtype
         require_bytes(
             X.shape[0] * n_classes * dtype.itemsize,
             allowed,
@@ -158,7 +159,8 @@ class ClassWeights:
         MemoryBudgetError
             If a copy of their weights does not fit into memory.
         """
-        n, d = len(classes), self.coef.shape[1]
+        n = len(classes)
+        d = self.coef.shape[1]
         if n * d * self.coef.itemsize > _SMALL or allowed is not None:
             require_bytes(
                 n * d * self.coef.itemsize,
@@ -167,7 +169,8 @@ class ClassWeights:
                 "Ask for fewer candidates.",
                 caller,
             )
-        coef, scale = self.coef[classes], self.scale[classes].astype(np.float64)
+        coef = self.coef[classes]
+        scale = self.scale[classes].astype(np.float64)
         # A row that these classes have no weight for may have one of another class.
         mark = np.finfo(coef.dtype).max
         some = ClassWeights(coef, scale, self.intercept[classes], np.full(n, mark))
@@ -202,7 +205,8 @@ class ClassWeights:
             Those of ``scores``, but for rounding: where there are few they are summed in float64,
             in another order. Which way a row goes depends on it alone.
         """
-        out, is_silent = np.empty(len(classes)), np.zeros(X.shape[0], bool)
+        out = np.empty(len(classes))
+        is_silent = np.zeros(X.shape[0], bool)
         is_long = _COST_OF_PAIR * np.diff(indptr) > len(self.coef)
         step = max(1, min(_LEAST_ROWS, _SCORES_PER_TASK // len(self.coef)))
         long = np.flatnonzero(is_long)
@@ -232,7 +236,8 @@ class ClassWeights:
         is_blank = np.ones(len(rows), bool)
         if has_features.any():
             mark = np.finfo(self.coef.dtype).max
-            scale, marks = self.scale.astype(np.float64), np.full(len(self.coef), mark)
+            scale = self.scale.astype(np.float64)
+            marks = np.full(len(self.coef), mark)
             everything = ClassWeights(self.coef, scale, None, marks)
             best = everything.topk(X.take(rows[has_features]), 1, n_jobs)[1][:, 0]
             is_blank[has_features] = best == mark
@@ -337,7 +342,9 @@ class ClassWeights:
         with np.errstate(over="ignore"):  # found by all_finite
             values = X.data.astype(dtype, copy=False)
         arrays = X.indptr, X.indices, read_only(values)
-        n, n_classes, n_threads = X.shape[0], len(self.coef), count_threads(n_jobs)
+        n = X.shape[0]
+        n_classes = len(self.coef)
+        n_threads = count_threads(n_jobs)
         rows = _rows_per_task(n, n_classes, n_threads)
 
         def scored(first: int) -> None:

@@ -145,7 +145,8 @@ def compact(coef: sp.csr_array) -> CompactWeights:
 
 def _begins(counts: np.ndarray, widths: np.ndarray) -> np.ndarray:
     """Return where packed lists begin, and the last ends."""
-    n, width = counts.astype(np.int64), widths.astype(np.int64)
+    n = counts.astype(np.int64)
+    width = widths.astype(np.int64)
     return np.concatenate(([0], np.cumsum(n + (n * width + 7) // 8)))
 
 

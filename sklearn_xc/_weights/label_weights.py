@@ -145,7 +145,8 @@ class LabelWeights:
         ValueError
             If X has entries so large that scores could leave the range of their dtype.
         """
-        rows, scoring = self._readable(X, caller), self._for_scoring()
+        rows = self._readable(X, caller)
+        scoring = self._for_scoring()
         known = min(k, len(self.intercept) if self._n_ranked is None else self._n_ranked)
         labels = np.full((X.shape[0], k), -1, np.int64)
         scores = np.full((X.shape[0], k), -np.inf, self.intercept.dtype)
@@ -181,7 +182,8 @@ class LabelWeights:
         ValueError
             As in ``topk``.
         """
-        n_labels, dtype = len(self.intercept), self.intercept.dtype
+        n_labels = len(self.intercept)
+        dtype = self.intercept.dtype
         require_bytes(
             X.shape[0] * n_labels * dtype.itemsize,
             allowed,
@@ -189,7 +191,8 @@ class LabelWeights:
             "Use predict_topk, which never makes it.",
             caller,
         )
-        rows, scoring = self._readable(X, caller), self._for_scoring()
+        rows = self._readable(X, caller)
+        scoring = self._for_scoring()
         out = np.empty((X.shape[0], n_labels), dtype)
 
         def task(first: int, last: int) -> None:
@@ -223,7 +226,9 @@ class LabelWeights:
         ValueError
             As in ``topk``.
         """
-        rows, coef, work = self._readable(X, caller), self.coef, self.by_feature.work
+        rows = self._readable(X, caller)
+        coef = self.coef
+        work = self.by_feature.work
         out = np.empty(len(labels), self.intercept.dtype)
         prior = self.intercept if self.prior is None else self.prior
         bases = np.stack([self.intercept, prior])
@@ -237,7 +242,8 @@ class LabelWeights:
         pairs = read_only(indptr), read_only(labels)
         x = np.zeros(X.shape[1])
         score_pairs(rows.arrays, weights, *pairs, read_only(bases), is_blank, is_long, x, out)
-        long, step = np.flatnonzero(is_long & ~is_blank), max(1, _PIECE // coef.shape[0])
+        long = np.flatnonzero(is_long & ~is_blank)
+        step = max(1, _PIECE // coef.shape[0])
         for first in range(0, len(long), step):
             some = long[first : first + step]
             for i, scores in zip(some, self.scores(X.take(some), 1, None, caller), strict=True):
@@ -262,7 +268,8 @@ class LabelWeights:
         callable
             From CsrRows to scores, (n, len(labels)), with the errors of ``scores``.
         """
-        everything, scoring = self.by_feature, self._for_scoring()
+        everything = self.by_feature
+        scoring = self._for_scoring()
         some = LabelWeights(self.coef, self.intercept[labels])
         some._by_feature = only_labels(everything, self.coef, labels)
         some._scoring = _Scoring.of(some)._replace(largest_entry=scoring.largest_entry)

@@ -212,7 +212,8 @@ def _tf_idf(
     row_nnz: np.ndarray, features: np.ndarray, counts: np.ndarray, n_features: int, dtype: Any
 ) -> csr_array:
     """Return counts as tf-idf rows of unit norm."""
-    n_samples, indptr = len(row_nnz), _to_indptr(row_nnz)
+    n_samples = len(row_nnz)
+    indptr = _to_indptr(row_nnz)
     document_frequency = np.bincount(features, minlength=n_features)
     idf = np.log((1 + n_samples) / (1 + document_frequency)) + 1
     values = (1 + np.log(counts)) * idf[features]

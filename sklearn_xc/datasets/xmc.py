@@ -332,13 +332,15 @@ def _read_header(source: Source, line: bytes) -> tuple[int, ...]:
 
 def _blocks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
     """Yield lists of lines of about a megabyte."""
-    block, size = [], 0
+    block = []
+    size = 0
     for line in lines:
         block.append(line)
         size += len(line)
         if size >= _BLOCK_BYTES:
             yield block
-            block, size = [], 0
+            block = []
+            size = 0
     if block:
         yield block
 
@@ -365,7 +367,8 @@ class _Rows:
         text = b" ".join(pairs for _, pairs in parts) + b" "
         if text.translate(None, b"0123456789.+-eE: ") or b" :" in text or b": " in text:
             raise ValueError
-        tokens, n = text.replace(b":", b" : ").split(), int(self.n_pairs.sum())
+        tokens = text.replace(b":", b" : ").split()
+        n = int(self.n_pairs.sum())
         if len(tokens) != 3 * n or tokens[1::3].count(b":") != n:
             raise ValueError
         self.features = _indices(tokens[::3], shape[1])

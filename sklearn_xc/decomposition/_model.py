@@ -185,7 +185,8 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
     def _topk(self, X: Any, k: int, find: Callable[[np.ndarray, int], Found]) -> Found:
         """Return the k best labels, unseen ones last, and their scores, padded."""
         instances = check_rows(self, X, reset=False)
-        n, dtype = instances.shape[0], self.coef_.dtype
+        n = instances.shape[0]
+        dtype = self.coef_.dtype
         labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
         unseen = self._unseen_labels
         n_trained = len(self.classes_) - len(unseen)
@@ -250,7 +251,8 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
 
     def _best_of_rows(self, X: Any, k: int, allowed: AllowedLabels, **how: Any) -> Found:
         instances = check_rows(self, X, reset=False)
-        n, dtype = instances.shape[0], self.coef_.dtype
+        n = instances.shape[0]
+        dtype = self.coef_.dtype
         labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
         for rows, size in rows_of_like_size(allowed.counts, 0, _TOGETHER):
             for own, V in self._pieces(instances.take(rows)) if size else ():
@@ -263,7 +265,8 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
                 scores[rows[own], : best.shape[1]] = found
                 blank = self._blank(V)
                 if blank.size:
-                    few, at = some.take(blank), rows[own][blank]
+                    few = some.take(blank)
+                    at = rows[own][blank]
                     of_blank = log_odds_of_blank(self)[few.labels] + dtype.type(self.threshold_)
                     labels[at], scores[at] = best_of_pairs(few, of_blank, k)
         return labels, scores
@@ -272,7 +275,8 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
 
     def _scorer_of(self, labels: np.ndarray, **how: Any) -> Scorer:
         self._require_dense((len(labels), self.coef_.shape[1]), "vectors of {} candidates x {}")
-        W, offsets = read_only(self.coef_[labels]), self.intercept_[labels]
+        W = read_only(self.coef_[labels])
+        offsets = self.intercept_[labels]
         of_blank = log_odds_of_blank(self)[labels]
 
         def multiply(V: np.ndarray, out: np.ndarray) -> None:  # rounds as predict_topk does
@@ -281,7 +285,9 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
         return lambda X: self._scores(X, multiply, offsets, of_blank)
 
     def _all_scores(self, X: Any) -> np.ndarray:
-        W, offsets, of_blank = self.coef_, self.intercept_, log_odds_of_blank(self)
+        W = self.coef_
+        offsets = self.intercept_
+        of_blank = log_odds_of_blank(self)
         if self._is_binary:
             W, offsets, of_blank = (a[1:] - a[:1] for a in (W, offsets, of_blank))
 
@@ -347,7 +353,8 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
 
     def _index_for_answers(self) -> AnswerIndex:
         """Return the index of these weights, built on first use."""
-        kind, found = self._index_kind(), self.__dict__.get("_search_index")
+        kind = self._index_kind()
+        found = self.__dict__.get("_search_index")
         is_current = (
             found is not None
             and found.coef is self.coef_
@@ -379,7 +386,8 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
 
     def _pieces(self, instances: CsrRows | DenseRows) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield row ranges, and the embedded instances of each."""
-        n, step = instances.shape[0], max(1, _TOGETHER // self.coef_.shape[1])
+        n = instances.shape[0]
+        step = max(1, _TOGETHER // self.coef_.shape[1])
         for first in range(0, n, step):
             last = min(first + step, n)
             rows = instances if n <= step else instances.take(np.arange(first, last))

@@ -113,8 +113,10 @@ def initial_weights(
     known: KnownWeights | None = None,
 ) -> Weights:
     """Return the weights that training starts from; those of an earlier fit where there are any."""
-    d, dtype = training.instances.shape[1], training.instances.dtype
-    dim, features = config.hidden_dim or d, None
+    d = training.instances.shape[1]
+    dtype = training.instances.dtype
+    dim = config.hidden_dim or d
+    features = None
     if config.hidden_dim:
         features = _initial_features(config, training)
         if known is not None:
@@ -140,7 +142,8 @@ def initial_weights(
 def _initial_features(config: TrainingConfig, training: TrainingSet) -> np.ndarray:
     """Return given or random feature vectors; zeros for features that no instance has."""
     X, dim = training.instances, config.hidden_dim
-    rng, shape = np.random.default_rng((config.seed, 2)), (X.shape[1], dim)
+    rng = np.random.default_rng((config.seed, 2))
+    shape = (X.shape[1], dim)
     if config.metric == "mahalanobis":
         features = first_layer(*shape, rng, X.dtype)
     else:
@@ -164,7 +167,8 @@ def require_training_bytes(
 ) -> None:
     """Raise MemoryBudgetError unless `n_models` trainings at a time fit; nothing is allocated."""
     (n, d), n_labels = training.instances.shape, training.n_labels
-    itemsize, dim = training.instances.dtype.itemsize, config.hidden_dim or d
+    itemsize = training.instances.dtype.itemsize
+    dim = config.hidden_dim or d
     columns = dim + config.has_intercept
     shapes = [(n_labels, columns)] + [(d, dim)] * (config.hidden_dim > 0)
     sizes = [math.prod(shape) * itemsize for shape in shapes]
@@ -203,7 +207,8 @@ def require_differences(loss: LabelSetLoss, metric: str, name: str) -> None:
     """
     if metric == "inner_product":
         return
-    scores, parameters = np.array([0.3, -1.1, 0.9, 0.2, -0.4]), tuple(map(float, loss.parameters))
+    scores = np.array([0.3, -1.1, 0.9, 0.2, -0.4])
+    parameters = tuple(map(float, loss.parameters))
     gradient, work = np.zeros(5), np.zeros(10)
     for n_positive in (1, 2):
         loss.gradient(scores, n_positive, 5, parameters, gradient, work)
@@ -239,11 +244,14 @@ def first_proxies(
     weight = np.repeat(training.weight, np.diff(bounds))
     total = np.bincount(labels, weight, n_labels)
     shares = weight / total[labels]
-    dtype, of_all = training.instances.dtype, np.zeros(dim)
-    proxies, n_together = np.zeros((n_labels, dim), dtype), max(1, EMBEDDED // dim)
+    dtype = training.instances.dtype
+    of_all = np.zeros(dim)
+    proxies = np.zeros((n_labels, dim), dtype)
+    n_together = max(1, EMBEDDED // dim)
     for first in range(0, len(rows), n_together):
         last = min(first + n_together, len(rows))
-        V, pairs = layer.forward(rows[first:last]), slice(bounds[first], bounds[last])
+        V = layer.forward(rows[first:last])
+        pairs = slice(bounds[first], bounds[last])
         own, places = np.unique(labels[pairs], return_inverse=True)
         indptr = bounds[first : last + 1] - bounds[first]
         has = sp.csr_array((shares[pairs].astype(dtype), places, indptr))

@@ -77,7 +77,8 @@ def take_steps(
     found = method.search(weights.values, weights.queries(whole.V), team)
     for first in range(0, len(rows), batch_size):
         last = min(first + batch_size, len(rows))
-        embedded, batch = whole.part(first, last), batches.part(first, last)
+        embedded = whole.part(first, last)
+        batch = batches.part(first, last)
         if first > 0 and layer.moving:
             embedded = layer.embed_again(embedded)
         batch = batch._replace(V=weights.queries(embedded.V))

@@ -52,7 +52,9 @@ _SHARE, _LEAST_CANDIDATES = 0.01, 64
 #: A warning says that nDCG@5 of held-out instances still rose by this in the last epoch.
 _STILL_RISING = 0.01
 #: Most training instances and scores that the threshold is set by, and the fewest instances.
-_INSTANCES, _SCORES, _LEAST_INSTANCES = 1000, 10**8, 50
+_INSTANCES = 1000
+_SCORES = 10**8
+_LEAST_INSTANCES = 50
 
 
 class DecompMIPSClassifier(HiddenLayerModel):
@@ -378,7 +380,8 @@ class DecompMIPSClassifier(HiddenLayerModel):
         -----
         The model depends neither on the order of the rows nor on `n_jobs`.
         """
-        seed, before = draw_seed(self.random_state), None
+        seed = draw_seed(self.random_state)
+        before = None
         if self.warm_start and hasattr(self, "coef_"):
             before = dict(vars(self))
         # 1. The problem: distinct instances and their label sets, the loss and the gradient.
@@ -419,11 +422,13 @@ class DecompMIPSClassifier(HiddenLayerModel):
     ) -> TrainingSet:
         """Validate the data, and merge equal instances."""
         instances = check_rows(self, X, reset=True)
-        n, classes = instances.shape[0], None
+        n = instances.shape[0]
+        classes = None
         if before is not None and before["_targets_kind"] == "classes" and np.ndim(y) == 1:
             now = np.asarray(check_class_array(y, f"{type(self).__name__}: y"))
             classes = np.union1d(before["classes_"], now)
-        targets, weight = check_targets(self, y, n, classes), check_weights(self, sample_weight, n)
+        targets = check_targets(self, y, n, classes)
+        weight = check_weights(self, sample_weight, n)
         weight = np.ones(n) if weight is None else weight
         training = merge_instances(type(self).__name__, instances, targets, weight)
         require_labels(self, targets, training.rows)
@@ -431,7 +436,8 @@ class DecompMIPSClassifier(HiddenLayerModel):
 
     def _known_weights(self, before: dict[str, Any], training: TrainingSet) -> KnownWeights:
         """Return the weights of the last fit, with the labels and features that both fits have."""
-        caller, d = type(self).__name__, training.instances.shape[1]
+        caller = type(self).__name__
+        d = training.instances.shape[1]
         fixed = {"fit_intercept": before["_has_intercept"], "metric": before["_metric"]}
         if not isinstance(self.embedding_dim, str) and self.metric != "mahalanobis":
             fixed["embedding_dim"] = before["embedding_dim_"]
@@ -468,7 +474,8 @@ class DecompMIPSClassifier(HiddenLayerModel):
         loss = make_label_set_loss(self.loss, f"{name}: loss")
         require_differences(loss, self.metric, name)
         make_index(self._index_kind(), caller=f"{name}: index")
-        dim, given = self.embedding_dim, self._given_vectors()
+        dim = self.embedding_dim
+        given = self._given_vectors()
         if known is not None:
             dim = 0 if known.weights.features is None else known.weights.features.shape[1]
         elif given is not None:
@@ -605,7 +612,9 @@ class DecompMIPSClassifier(HiddenLayerModel):
         rng = np.random.default_rng((seed, 5))
         n = max(_LEAST_INSTANCES, _SCORES // training.n_labels)
         rows = np.sort(rng.permutation(training.rows)[: min(n, _INSTANCES)])
-        k, scores, with_features = self._n_considered(), [], []
+        k = self._n_considered()
+        scores = []
+        with_features = []
         for own, V in self._pieces(training.instances.take(rows)):
             kept = np.delete(np.arange(len(V)), self._blank(V))
             scores.append(self._best(V[kept], k)[1])

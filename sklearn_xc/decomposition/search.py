@@ -57,10 +57,12 @@ def choose_rate_and_epochs(
     if n_held < _LEAST:
         return Choice(first, max_iter)
     order = np.random.default_rng((config.seed, 7)).permutation(n)
-    held, kept = training.part(np.sort(order[:n_held])), order[n_held:]
+    held = training.part(np.sort(order[:n_held]))
+    kept = order[n_held:]
 
     def run(position: int, best: Trial | None) -> Trial:
-        rate, task = RATES[position], progress.begin()
+        rate = RATES[position]
+        task = progress.begin()
         trial = Trial(config, training.part(np.sort(kept[:_MOST_TRIED])), held, rate)
         for _ in range(min(_EPOCHS, max_iter)):
             trial.run_epoch()
@@ -155,8 +157,10 @@ class Trial:
         offsets = np.where(self._is_seen, intercept, -np.inf).astype(coef.dtype)
         index = ExactIndex(self._trainer.config.n_workers, offsets)
         index.build(np.ascontiguousarray(coef))
-        rows, step = self._held.rows, max(1, EMBEDDED // coef.shape[1])
-        k, found = min(_K, int(self._is_seen.sum())), []
+        rows = self._held.rows
+        step = max(1, EMBEDDED // coef.shape[1])
+        k = min(_K, int(self._is_seen.sum()))
+        found = []
         for first in range(0, len(rows), step):
             answer = index.query(self._trainer.embedded(rows[first : first + step]), k)
             if not np.isfinite(answer.scores).all():

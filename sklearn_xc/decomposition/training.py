@@ -76,13 +76,15 @@ class Trainer:
         epochs_done: float = 0.0,
     ) -> None:
         self.config, self.training, self.recall = config, training, None
-        self._rate, self._n_passes = rate, int(epochs_done)
+        self._rate = rate
+        self._n_passes = int(epochs_done)
         self._epoch_visits = training.epoch_visits
         self._visits = int(epochs_done * self._epoch_visits)
         self.layer = self._make_layer(weights)
         self.rows = self._make_label_rows(weights)
         self._averages = WeightAverages([self.rows, *self.layer.moving], self._visits)
-        n_columns, is_hidden = self.rows.vectors.shape[1], config.hidden_dim > 0
+        n_columns = self.rows.vectors.shape[1]
+        is_hidden = config.hidden_dim > 0
         index = copy_index(config.index)
         task = GradientTask(
             config.loss,
@@ -128,7 +130,8 @@ class Trainer:
 
     def weights(self) -> Weights:
         """Return the averaged weights, as views."""
-        coef, features = self._averages.means[0], None
+        coef = self._averages.means[0]
+        features = None
         if self.layer.moving:
             features = self._averages.means[1]
         if self.config.has_proxies:
@@ -186,7 +189,8 @@ class Trainer:
         if self._visits < _SAMPLED_EPOCHS * self._epoch_visits or self._early is self._method:
             return self._early
         if self._n_moved >= self._build_at:
-            W, n = self.rows.values, len(self.rows.values)
+            W = self.rows.values
+            n = len(self.rows.values)
             self._method.build(W)
             self._build_at = int(_BUILD_AGAIN * self._n_moved) + n
             self._was_built = self._method.searches

@@ -314,7 +314,8 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         `embedded` are the embeddings of the instances, if they are known.
         """
         ranking = self._ranking(with_index=True, among=among)
-        n, n_found = instances.shape[0], min(k, ranking.n_known)
+        n = instances.shape[0]
+        n_found = min(k, ranking.n_known)
         labels = np.full((n, k), -1, np.int64)
         scores = np.full((n, k), -np.inf, self.coef_.dtype)
         size = self._shortlist_size(n_found, n_more)
@@ -390,13 +391,15 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
     def _best_of_rows(
         self, X: Any, k: int, allowed: AllowedLabels, **how: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        instances, ranking = self._instances(X), self._ranking(with_index=False)
+        instances = self._instances(X)
+        ranking = self._ranking(with_index=False)
         n = instances.shape[0]
         labels = np.full((n, k), -1, np.int64)
         scores = np.full((n, k), -np.inf, self.coef_.dtype)
         for rows, size in rows_of_like_size(allowed.counts, 0, self._rows_together(1, k)):
             if size:
-                part, listed = instances.take(rows), allowed.take(rows).table(size)
+                part = instances.take(rows)
+                listed = allowed.take(rows).table(size)
                 V, part = self._embed(part), self._with_features(part)
                 best = self._best_listed(part, V, listed, min(k, size), ranking)
                 labels[rows], scores[rows] = padded(*best, k)
@@ -406,16 +409,20 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         return self._topk_of(self._instances(X), k)
 
     def _all_scores(self, X: Any) -> np.ndarray:
-        instances, n_labels = self._instances(X), len(self.classes_)
-        n, dtype = instances.shape[0], self.coef_.dtype
+        instances = self._instances(X)
+        n_labels = len(self.classes_)
+        n = instances.shape[0]
+        dtype = self.coef_.dtype
         advice = "Use predict_topk, which never makes them, or fit with a sparse y."
         array = Allocation("scores of all labels", (n, n_labels), dtype.itemsize, 2)
         require_memory([array], self._allowed_bytes(), type(self).__name__, advice)
-        ranking, scores = self._ranking(with_index=False), np.empty((n, n_labels), dtype)
+        ranking = self._ranking(with_index=False)
+        scores = np.empty((n, n_labels), dtype)
         n_together = self._rows_together(n_labels, 0)
         for first in range(0, n, n_together):
             rows = np.arange(first, min(first + n_together, n))
-            part, labels = instances.take(rows), np.tile(np.arange(n_labels), (len(rows), 1))
+            part = instances.take(rows)
+            labels = np.tile(np.arange(n_labels), (len(rows), 1))
             V, part = self._embed(part), self._with_features(part)
             scores[rows] = self._fused(ranking.scores(part, V, labels), labels)
             scores[rows[ranking.is_blank(part, V)]] = self._shares(dtype)
@@ -440,7 +447,8 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
 
     def _add_labels(self, label_features: Any, classes: Any) -> None:
         """Add labels; see ``add_labels``."""
-        name, n_old = type(self).__name__, len(self.classes_)
+        name = type(self).__name__
+        n_old = len(self.classes_)
         is_one_d = self._targets_kind == "classes"
         if is_one_d and self._is_binary:
             raise ValueError(
@@ -462,12 +470,14 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         # Columns stay where they are, classes are sorted.
         order = np.argsort(classes, kind="stable") if is_one_d else np.arange(len(classes))
         self.classes_ = classes[order]
-        features, words = features_beside(Z), None
+        features = features_beside(Z)
+        words = None
         if self._features is not None and features is not None:
             self._features = self._features.joined(features, order)
             words = self._features.rows.take(np.argsort(order)[n_old:])
         self._known = self._known | features_of(Z)
-        vectors, zeros = self._embed(Z), np.zeros(n_new, np.int64)
+        vectors = self._embed(Z)
+        zeros = np.zeros(n_new, np.int64)
         self._means = self._means.joined(vectors, words, order, self._substitute_norms)
         for attribute, new in (
             ("label_embeddings_", vectors),

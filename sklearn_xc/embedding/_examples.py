@@ -69,7 +69,8 @@ class Examples(NamedTuple):
         """Return the instances that have one of some labels (rising), which are renumbered."""
         place = np.full(n_labels, -1, np.int32)
         place[labels] = np.arange(len(labels), dtype=np.int32)
-        indptr, at = self.positives.indptr, place[self.positives.labels]
+        indptr = self.positives.indptr
+        at = place[self.positives.labels]
         counts = np.diff(np.append(0, np.cumsum(at >= 0))[indptr])
         rows = np.flatnonzero(counts > 0)
         own = Positives(np.append(0, np.cumsum(counts[rows])), at[at >= 0])
@@ -154,7 +155,8 @@ class LabelMeans(NamedTuple):
     @classmethod
     def of(cls, examples: Examples, V: np.ndarray, n_labels: int) -> "LabelMeans":
         """Return the means of instances, of which V has the embeddings."""
-        Y, features = examples.label_matrix(n_labels), features_beside(examples.X)
+        Y = examples.label_matrix(n_labels)
+        features = features_beside(examples.X)
         sums = np.zeros((n_labels, V.shape[1]), V.dtype)
         for first in range(0, len(V), _EMBEDDED):
             part = Y[first : first + _EMBEDDED].astype(V.dtype)
@@ -178,7 +180,8 @@ class LabelMeans(NamedTuple):
         means[is_empty] = vectors.dtype.type(norms.vectors) * vectors[is_empty]
         if self.words is None or words is None:
             return LabelMeans(means, self.words)
-        n, is_empty = len(means), np.diff(self.words.indptr) == 0
+        n = len(means)
+        is_empty = np.diff(self.words.indptr) == 0
         both = joined_rows(self.words, _scaled(words, norms.words))
         return LabelMeans(means, both.take(np.arange(n) + n * is_empty))
 

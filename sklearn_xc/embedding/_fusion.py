@@ -41,7 +41,8 @@ _PROMISING = 32
 #: Pairs that the logistic model is fitted to, at most.
 _MOST = 2**18
 #: Folds of instances in which trees and logistic model are compared, and shares of the trees.
-_FOLDS, _SHARES = 3, (1.0, 0.75, 0.5, 0.25, 0.0)
+_FOLDS = 3
+_SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
 #: The single tree: least pairs of a leaf, and as a share of all, so that its value, a share of
 #: relevant pairs, does not hang on one pair. With the pairs of 400 instances, 25 and 50 gave 0.4 to
 #: 1.2 points more of precision@1 than 1 and 10; with 1 to 2 million pairs, those of 100 to 200 gave
@@ -80,7 +81,9 @@ class Pairs(NamedTuple):
         """
         known = np.flatnonzero(~ranking.is_blank(examples.X, V))
         examples, V = examples.take(known), V[known]
-        X, true, n = examples.X, examples.positives, len(known)
+        X = examples.X
+        true = examples.positives
+        n = len(known)
         labels = np.sort(ranking.shortlist(X, V, n_candidates), axis=1)
         at = labels >= 0
         of, label = np.nonzero(at)[0], labels[at]
@@ -281,7 +284,8 @@ class BoostedFusion(ScoreFusion):
 
     def _fit_mixture(self, data: "_Data", some: np.ndarray, n_instances: int) -> None:
         """Fit the logistic model to some pairs, and trees to the promising ones."""
-        n, sample = len(data.own), data.take(some)
+        n = len(data.own)
+        sample = data.take(some)
         self.linear_ = _logistic(sample if sample.has_both else data)
         chances = _probabilities(self.linear_, data.features)
         n_promising = min(n, _PROMISING * n_instances)
@@ -290,7 +294,8 @@ class BoostedFusion(ScoreFusion):
         promising = np.flatnonzero(chances >= floor)
         data, chances = data.take(promising), chances[promising]
         share = self._share_of_trees(data)
-        self.trees_, self.levels_ = _NO_TREES, MixtureLevels(0.0, 0.0, 0.0, 1.0)
+        self.trees_ = _NO_TREES
+        self.levels_ = MixtureLevels(0.0, 0.0, 0.0, 1.0)
         if share > 0:
             boosting = self._boosting(data)
             start, trees, _ = boosted_trees(boosting)  # nothing is missing here
@@ -340,7 +345,8 @@ class BoostedFusion(ScoreFusion):
     def _fuse(
         self, trees: Any, scores: np.ndarray, frequencies: np.ndarray, out: np.ndarray
     ) -> None:
-        last, levels = self._frequency_feature(frequencies), tuple(map(float, self.levels_))
+        last = self._frequency_feature(frequencies)
+        levels = tuple(map(float, self.levels_))
         mix_probabilities(trees, read_only(self.linear_), levels, scores, read_only(last), out)
 
 
@@ -369,7 +375,8 @@ class _Data(NamedTuple):
 
 def _logistic(data: _Data) -> np.ndarray:
     """Return the weights of a logistic model, and its intercept."""
-    scaler, logistic = StandardScaler(), LogisticRegression(max_iter=500)
+    scaler = StandardScaler()
+    logistic = LogisticRegression(max_iter=500)
     scaled = scaler.fit_transform(data.features)
     with np.errstate(invalid="ignore"):  # BLAS may raise flags for unused lanes
         logistic.fit(scaled, data.own, sample_weight=data.weight)

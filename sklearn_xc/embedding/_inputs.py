@@ -60,7 +60,8 @@ class TextRows(CsrRows):
         has_text = np.array([bool(text) and not text.isspace() for text in texts], bool)
         indptr = np.append(0, np.cumsum(has_text)).astype(np.int64)
         n_texts = int(indptr[-1])
-        zeros, ones = np.zeros(n_texts, np.int32), np.ones(n_texts, DTYPE)
+        zeros = np.zeros(n_texts, np.int32)
+        ones = np.ones(n_texts, DTYPE)
         return cls(indptr, zeros, ones, (len(texts), 1), texts, features)
 
     def take(self, rows: np.ndarray, empty: Callable[..., np.ndarray] = np.empty) -> "TextRows":
@@ -320,7 +321,8 @@ def encoded(
     encoder: Encoder, rows: CsrRows, dim: int, dtype: Any, n_jobs: int | None, estimator: str
 ) -> np.ndarray:
     """Return the embeddings of all rows, (n, dim), checked; blank texts are not encoded."""
-    name, n = f"{estimator}: encode of encoder {type(encoder).__name__}", rows.shape[0]
+    name = f"{estimator}: encode of encoder {type(encoder).__name__}"
+    n = rows.shape[0]
     at = np.flatnonzero(np.diff(rows.indptr))
     if len(at) == n or not isinstance(rows, TextRows):
         return checked(encoder.encode(encoder_input(rows), n_jobs=n_jobs), name, (n, dim), dtype)

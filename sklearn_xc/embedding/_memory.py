@@ -53,8 +53,11 @@ def fit_arrays(
     scores_of_pairs: tuple[int, int],
 ) -> list[Allocation]:
     """Return the arrays of the phase of a fit that needs most memory; `sampler` has started."""
-    X, n, size = examples.X, len(examples.weight), examples.X.dtype.itemsize
-    n_batch, reads = min(sampler.batch_size_, n), sampler.reads
+    X = examples.X
+    n = len(examples.weight)
+    size = examples.X.dtype.itemsize
+    n_batch = min(sampler.batch_size_, n)
+    reads = sampler.reads
     n_pool = min(n_batch * (1 + sampler.n_negatives), n_labels)
     width = None if isinstance(X, TextRows) else X.shape[1]
     per_instance = len(examples.positives.labels) / max(1, n)  # each value is in as many means

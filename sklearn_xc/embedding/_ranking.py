@@ -243,7 +243,8 @@ class Ranking:
 
     def _nearest(self, vectors: np.ndarray, V: np.ndarray, k: int) -> np.ndarray:
         """Return the k labels of the largest inner products, best first."""
-        index, known = ExactIndex(self._n_jobs), self._known()
+        index = ExactIndex(self._n_jobs)
+        known = self._known()
         index.build(vectors[known] if self.unseen.size else vectors)
         return known[index.query(np.ascontiguousarray(V), k).labels]
 

@@ -157,7 +157,9 @@ class ClassifierModule:
     moves_instances = False
 
     def __init__(self, V: np.ndarray, W: np.ndarray) -> None:
-        self._V, self._W, self.n_labels = V, W, len(W)
+        self._V = V
+        self._W = W
+        self.n_labels = len(W)
         self._steps = LazyAdam((W.shape[0], W.shape[1]), W.dtype)
         self._at = np.empty(0, np.int32)
 
@@ -172,7 +174,8 @@ class ClassifierModule:
         self, by_instances: np.ndarray | None, by_labels: np.ndarray, rate: float, team: Team
     ) -> None:
         """Take a step along the sphere, and return to it."""
-        m, W = len(self._at), self._W
+        m = len(self._at)
+        W = self._W
         w = W[self._at]
         along = by_labels - np.einsum("ij,ij->i", by_labels, w)[:, None] * w
         entries = Entries(np.arange(m), np.ones(m, np.int64), self._at, np.ones(m, W.dtype))
@@ -256,7 +259,8 @@ class SiameseTraining:
     ) -> None:
         self._module, self._sampler, self._margin, self._rate = module, sampler, margin, rate
         self._n_epochs, self._seed, self._n_workers = n_epochs, seed, n_workers
-        self._positives, self._weight = examples.positives, examples.weight / examples.weight.mean()
+        self._positives = examples.positives
+        self._weight = examples.weight / examples.weight.mean()
         self._columns = np.full(module.n_labels, -1, np.int32)
         initial_embeddings = list[np.ndarray]()
 

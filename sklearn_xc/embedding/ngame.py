@@ -62,7 +62,8 @@ _DIM = 256
 #: instance and a label with ``max_iter="auto"``, in at most `_MOST_EPOCHS`.
 _MARGIN = {"encoder": 0.3, "classifier": 0.5}
 _RATE = {"encoder": 0.003, "classifier": 0.01}
-_DRAWS, _MOST_EPOCHS = {"encoder": 5, "classifier": 10}, 20
+_DRAWS = {"encoder": 5, "classifier": 10}
+_MOST_EPOCHS = 20
 #: Held-out instances for fusion and threshold, at most. Source: appendix C of the paper.
 _MOST_HELD_OUT = 10_000
 #: ``validation_fraction="auto"``: a share, or as many as are enough, but no larger share than that.
@@ -443,10 +444,8 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
 
     def _new_sampler(self) -> BatchSampler:
         """Return a sampler that has not started."""
-        caller, protocol = (
-            f"{type(self).__name__}: sampler",
-            "sklearn_xc.embedding.samplers.BatchSampler",
-        )
+        caller = f"{type(self).__name__}: sampler"
+        protocol = "sklearn_xc.embedding.samplers.BatchSampler"
         return new_part(self.sampler, SAMPLERS, _SAMPLER_METHODS, caller, protocol)
 
     def _check_sample_weight(self, sample_weight: Any, n: int) -> np.ndarray:
@@ -488,7 +487,8 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
 
     def _require_memory(self, every: Examples, n_held_out: int, Z: CsrRows | None) -> None:
         """Raise MemoryBudgetError for a fit that does not fit into memory."""
-        n, sampler = len(every.weight), self._new_sampler()
+        n = len(every.weight)
+        sampler = self._new_sampler()
         sampler.start(n, self._n_epochs("encoder", every), 0, None)
         has_words, has_features = (
             rows is not None and features_beside(rows) is not None for rows in (every.X, Z)
@@ -503,7 +503,8 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         self, every: Examples, rows: np.ndarray, Z: CsrRows | None, stages: Stages
     ) -> tuple[np.ndarray, Epochs]:
         """Train the encoder on some of the examples; return embeddings of all, and epochs."""
-        n_labels, features = len(self.classes_), None if Z is None else features_beside(Z)
+        n_labels = len(self.classes_)
+        features = None if Z is None else features_beside(Z)
         self._features = None if features is None else KnownFeatures(features)
         self._described = None if Z is None else is_described(Z)
         self._known = features_of(every.X)
@@ -519,8 +520,11 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         if getattr(self.encoder_, "is_given_", None) is not None:
             self._known |= self.encoder_.is_given_
         known = np.flatnonzero(np.diff(Z.indptr) > 0)
-        own, dim, name = examples.of_labels(known, n_labels), self._dim, type(self).__name__
-        n_jobs, reads = count_threads(self.n_jobs), self._new_sampler().reads
+        own = examples.of_labels(known, n_labels)
+        dim = self._dim
+        name = type(self).__name__
+        n_jobs = count_threads(self.n_jobs)
+        reads = self._new_sampler().reads
         module = EncoderModule(self.encoder_, own.X, Z.take(known), dim, n_jobs, name, reads)
         epochs = self._run("encoder", module, own, stages.seed, stages)
         self.label_embeddings_ = self._encode(Z, dim, Z.dtype)
@@ -549,12 +553,14 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         stages: Stages,
     ) -> Epochs:
         """Train a module, a stage of the fit; a callback may stop it early."""
-        n, n_epochs = len(examples.weight), self._n_epochs(kind, examples)
+        n = len(examples.weight)
+        n_epochs = self._n_epochs(kind, examples)
         n_parts = n_epochs if n else 0  # no instance may have a feature
         progress = stages.fit.parts("epoch", n_parts, stage=kind, unit=f"{kind} epoch")
         reports: Sequence[EpochReport] = []
         if n:
-            sampler, n_jobs = self._new_sampler(), count_threads(self.n_jobs)
+            sampler = self._new_sampler()
+            n_jobs = count_threads(self.n_jobs)
             sampler.start(n, n_epochs, seed, n_jobs)
             training = SiameseTraining(
                 module,
@@ -602,8 +608,11 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         self, every: Examples, train: np.ndarray, held: np.ndarray, V: np.ndarray, seed: int
     ) -> None:
         """Learn to fuse scores from held-out instances, and set the threshold of predictions."""
-        self.fusion_, self.threshold_, self._substitute_norms = None, 0.0, SubstituteNorms()
-        some, words = held[:_MOST_FOR_NORMS], self._label_words
+        self.fusion_ = None
+        self.threshold_ = 0.0
+        self._substitute_norms = SubstituteNorms()
+        some = held[:_MOST_FOR_NORMS]
+        words = self._label_words
         if len(some) and words is not None:
             features = features_beside(every.X.take(some))
             self._substitute_norms = self._means.substitute_norms(
@@ -615,13 +624,15 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         if self._targets_kind != "classes":
             rng = np.random.default_rng((seed, 2))
             rows = held if len(held) else np.sort(rng.permutation(train)[:_MOST_HELD_OUT])
-            examples, k = every.take(rows), self._n_considered()
+            examples = every.take(rows)
+            k = self._n_considered()
             _, scores = self._topk_of(examples.X, k, embedded=V[rows])
             self.threshold_ = threshold_for(scores, len(examples.positives.labels))
 
     def _fit_fusion(self, examples: Examples, V: np.ndarray, seed: int) -> None:
         """Fit the fusion to the pairs of shortlists, if some are relevant and some are not."""
-        ranking, n_labels = self._ranking(with_index=True), len(self.classes_)
+        ranking = self._ranking(with_index=True)
+        n_labels = len(self.classes_)
         pairs = Pairs.of_shortlists(examples, V, ranking, self.n_candidates, n_labels)
         # Every label of a held-out instance also has training instances, by choice: labels without
         # any would seem to be always wrong. When fused, they count as the rarest.

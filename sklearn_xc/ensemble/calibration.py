@@ -33,7 +33,8 @@ _MOST_STEPS = 1000
 #: Least distance of probabilities from 0 and 1, resolved by float32.
 LEAST = 1e-6
 #: Quantiles of the relevant pairs at which a spline bends, and the penalty on bending.
-_BENDS, _PULL = (0.25, 0.5, 0.75), 3.0
+_BENDS = (0.25, 0.5, 0.75)
+_PULL = 3.0
 _METHOD = Choice("spline", "sigmoid")
 
 
@@ -89,7 +90,8 @@ class PairMap:
         ndarray of float64 of shape (n, k)
             From ``LEAST`` to ``1 - LEAST``.
         """
-        lead, k = leads(scores), scores.shape[1]
+        lead = leads(scores)
+        k = scores.shape[1]
         ranks = np.broadcast_to(np.arange(k), scores.shape)
         parts = []
         for own, columns in zip(self.maps, (slice(0, 1), slice(1, k)), strict=True):
@@ -455,7 +457,8 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         self._warn_of_small(pairs)
         self._keep_rest(pairs)
         self._keep_frequencies(X, held_out, reads_matrix=reads_features(self.estimator_))
-        own, n_groups = group_of(pairs.frequency, self.group_edges_), len(self.group_edges_) + 1
+        own = group_of(pairs.frequency, self.group_edges_)
+        n_groups = len(self.group_edges_) + 1
         self.fit_report_ = {
             "least_frequency": np.concatenate(([0], self.group_edges_)),
             "n_labels": np.bincount(
@@ -552,7 +555,8 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         if self._targets_kind == "sparse":
             labels, probabilities, _ = self._probabilities(X, self._n_considered(X))
             return self._csr(labels, probabilities, labels >= 0)
-        n, n_labels = n_rows(X, type(self).__name__), len(self.classes_)
+        n = n_rows(X, type(self).__name__)
+        n_labels = len(self.classes_)
         require_bytes(
             8 * n * n_labels,
             None,
@@ -687,7 +691,8 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     def _summing_to_one(self, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return probabilities of classes that sum to 1, the first the largest."""
         beyond = len(self.classes_) - found.shape[1]
-        first, others = found[:, :1], np.minimum.accumulate(found[:, 1:], axis=1)
+        first = found[:, :1]
+        others = np.minimum.accumulate(found[:, 1:], axis=1)
         # Below the first by more than rounding, so that it is the largest.
         most = first * (1.0 - LEAST)
         of_rest = self._rest if others.shape[1] else 1.0

@@ -125,7 +125,8 @@ def scored_pairs(
     n_labels = len(targets.classes)
     shape = (len(weight), n_labels)
     truth = sp.csr_array((np.ones(len(labels), np.int8), labels, indptr), shape=shape)
-    parts, begin = [] if answers else [_NONE], 0
+    parts = [] if answers else [_NONE]
+    begin = 0
     for (named, scores), held, frequency in zip(answers, rows, frequencies, strict=True):
         true = truth[held]
         hit = find_hits(true, named, named.shape[1]).hit

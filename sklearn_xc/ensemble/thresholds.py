@@ -47,8 +47,10 @@ class Ranking:
 
     def __init__(self, pairs: ScoredPairs, cells: Cells) -> None:
         order = np.lexsort((-pairs.scores, cells.of_pairs))
-        self.n_cells, self.n_pairs = cells.n, len(order)
-        self.labels, self.scores = pairs.labels[order], pairs.scores[order].astype(np.float64)
+        self.n_cells = cells.n
+        self.n_pairs = len(order)
+        self.labels = pairs.labels[order]
+        self.scores = pairs.scores[order].astype(np.float64)
         self.cells = cells.of_pairs[order]
         self.weight = pairs.weight[order]
         self.hits = self.weight * pairs.relevant[order]
@@ -129,10 +131,12 @@ def most_micro_f(ranking: Ranking, beta: float) -> np.ndarray:
     -----
     Source: W. Dinkelbach, "On nonlinear fractional programming", Management Science 13, 1967.
     """
-    square, best = beta * beta, 0.0
+    square = beta * beta
+    best = 0.0
     relevant = float(ranking.n_relevant.sum())
     counts = none = np.zeros(ranking.n_cells, np.int64)
-    hits, pairs = (1.0 + square) * ranking.within(ranking.hits), ranking.within(ranking.weight)
+    hits = (1.0 + square) * ranking.within(ranking.hits)
+    pairs = ranking.within(ranking.weight)
     for _ in range(_MOST_STEPS):
         counts_now = ranking.best(hits - best * pairs, np.zeros(ranking.n_cells))
         found = ranking.total(ranking.hits, counts_now)
@@ -400,8 +404,10 @@ class ThresholdTuner(WrappedClassifier):
 
     def _tune_nothing(self) -> None:
         """Set the attributes of ``_tune`` without thresholds: the best class is predicted."""
-        n_labels, n_groups = len(self.classes_), len(self.group_edges_) + 1
-        self.threshold_, self.thresholds_ = float("nan"), np.full(n_labels, np.nan)
+        n_labels = len(self.classes_)
+        n_groups = len(self.group_edges_) + 1
+        self.threshold_ = float("nan")
+        self.thresholds_ = np.full(n_labels, np.nan)
         own_group = group_of(self.label_counts_, self.group_edges_)
         self.fit_report_ = {
             "least_frequency": np.concatenate(([0], self.group_edges_)),
@@ -412,7 +418,8 @@ class ThresholdTuner(WrappedClassifier):
 
     def _tune(self, pairs: ScoredPairs) -> None:
         """Set ``threshold_``, ``thresholds_`` and the report."""
-        n_labels, edges = len(self.classes_), self.group_edges_
+        n_labels = len(self.classes_)
+        edges = self.group_edges_
         single = Cells(np.zeros_like(pairs.labels), np.zeros_like(pairs.true_labels), 1)
         found = self._best(pairs, single)[0]
         self.threshold_ = float(found) if np.isfinite(found) else 0.0
@@ -429,7 +436,8 @@ class ThresholdTuner(WrappedClassifier):
         thresholds = of_groups[own_group]
         if self.per == "label":
             found = self._best(pairs, Cells(pairs.labels, pairs.true_labels, n_labels))
-            own, n = np.where(np.isnan(found), thresholds, found), pairs.n_relevant
+            own = np.where(np.isnan(found), thresholds, found)
+            n = pairs.n_relevant
             thresholds = (_PRIOR * thresholds + n * own) / (_PRIOR + n)
         self.thresholds_ = thresholds
         predicted = pairs.scores > self.thresholds_[pairs.labels]

@@ -68,12 +68,15 @@ class AnswersBlankRows:
 
     def _keep_frequencies(self, X: Any, held_out: HeldOut, *, reads_matrix: bool) -> None:
         own: Any = self
-        self._frequencies, self._known_features = None, np.empty(0, bool)
+        self._frequencies = None
+        self._known_features = np.empty(0, bool)
         if not reads_matrix:
             return
-        instances, n_labels = check_rows(own, X, reset=False), len(own.classes_)
+        instances = check_rows(own, X, reset=False)
+        n_labels = len(own.classes_)
         if isinstance(own.cv, str):  # it is not known which features prefit members have seen
-            counts, total = own.label_counts_.astype(np.float64), float(own.n_samples_fit_)
+            counts = own.label_counts_.astype(np.float64)
+            total = float(own.n_samples_fit_)
             self._frequencies = LabelFrequencies(counts, total, np.zeros(n_labels), 0.0)
             self._known_features = np.ones(instances.shape[1], bool)
             return
@@ -240,7 +243,8 @@ class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
         return scored_pairs(answers, held_out.rows, frequencies, targets, weight), held_out
 
     def _check_prefit(self, y: Any, n: int, members: Members) -> Targets:
-        caller, known = type(self).__name__, classes_of(self.estimator)
+        caller = type(self).__name__
+        known = classes_of(self.estimator)
         is_indicator = sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
         if is_indicator and np.shape(y)[1] != len(known):
             raise ValueError(
@@ -291,7 +295,8 @@ class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
         return self._ask(self.estimator_, X, k)
 
     def _all_scores(self, X: Any) -> np.ndarray:
-        n, n_labels = n_rows(X, type(self).__name__), len(self.classes_)
+        n = n_rows(X, type(self).__name__)
+        n_labels = len(self.classes_)
         require_bytes(
             32 * n * n_labels,
             None,

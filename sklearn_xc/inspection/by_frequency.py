@@ -421,7 +421,9 @@ class MetricByFrequencyDisplay(_ByFrequency):
             raise ValueError(f"{caller}: metric must be one of {(*_AXIS,)}. Got {metric!r}.")
         if metric == "psp" and propensities is None:
             raise ValueError(f'{caller}: metric="psp" needs propensities. Got None.')
-        seen, ranges, psp = np.flatnonzero(found.counts), found.ranges, metric == "psp"
+        seen = np.flatnonzero(found.counts)
+        ranges = found.ranges
+        psp = metric == "psp"
         logs = np.log(found.counts[seen].astype(np.float64))
         display = cls(
             frequency=np.exp(found.sums(seen, logs) / ranges["n_labels"]),

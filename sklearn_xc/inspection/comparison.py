@@ -90,7 +90,8 @@ class ModelComparison:
         matplotlib axes
         """
         ax = axes_for(ax, "ModelComparison.plot")
-        table, places = 100 * self.metrics[["difference", "low", "high"]], range(len(self.metrics))
+        table = 100 * self.metrics[["difference", "low", "high"]]
+        places = range(len(self.metrics))
         ends = table["difference"] - table["low"], table["high"] - table["difference"]
         ax.axvline(0, color="#808080", lw=1)
         ax.errorbar(table["difference"], places, xerr=ends, fmt="o", color=COLOURS[0], capsize=3)
@@ -206,7 +207,8 @@ def compare_models(
         if not hasattr(unwrap(model, None)[0], "classes_"):
             raise TypeError(f"{_WHO}: {name} must be a fitted classifier, with classes_.")
     Y, labels, n_known, places = _match_labels(models, y, classes)
-    n, ranked = Y.shape[0], []
+    n = Y.shape[0]
+    ranked = []
     if num_samples(X) != n:
         raise ValueError(f"{_WHO}: X must have {n} rows, as many as y. Got {num_samples(X)}.")
     if not Y.nnz:
@@ -222,7 +224,8 @@ def compare_models(
         _compare_metric(metric, at, hits, None, settings) for metric, at in dict.fromkeys(metrics)
     ]
     if counts is not None and n_trained >= _LEAST_TRAINED:
-        weights, known = propensity(counts[:n_known], n_trained), check_y_true(Y[:, :n_known])
+        weights = propensity(counts[:n_known], n_trained)
+        known = check_y_true(Y[:, :n_known])
         hits_of_known = [hits_of(known, best, k) for best in ranked]
         rows += [
             _compare_metric("psp", at, hits_of_known, weights, settings) for at in sorted({1, k})
@@ -278,7 +281,8 @@ def _match_labels(
         indptr = np.cumsum([0, *map(len, rows)])
     else:
         true = check_y_true(y)
-        indices, indptr = true.columns, np.cumsum([0, *true.counts])
+        indices = true.columns
+        indptr = np.cumsum([0, *true.counts])
     ones = np.ones(len(indices), np.int8)
     Y = sp.csr_array((ones, indices, indptr), shape=(len(indptr) - 1, len(at)))
     return Y, list(at), n_known, [np.array([at[name] for name in each]) for each in own]
@@ -356,13 +360,15 @@ def _found(hits: Hits) -> np.ndarray:
 def _compare_groups(true: Any, counts: np.ndarray, found: tuple, settings: tuple) -> list[tuple]:
     """Return the recall of both models for groups of labels by frequency."""
     group = np.where(counts > 0, 1 + group_of(counts, frequency_edges(counts, _N_GROUPS)), 0)
-    n, of_pair = len(true.counts), group[true.columns]
+    n = len(true.counts)
+    of_pair = group[true.columns]
     rows = []
     for number in np.unique(of_pair).tolist():
         here = of_pair == number
         a, b = (np.bincount(true.rows[here], each[here], n) for each in found)
         by = np.bincount(true.rows[here], minlength=n).astype(np.float64)
-        total, members = by.sum(), counts[group == number]
+        total = by.sum()
+        members = counts[group == number]
         compared = bootstrap_ratio(b - a, by, *settings)
         sizes = len(np.unique(true.columns[here])), int(total)
         shares = a.sum() / total, b.sum() / total
@@ -382,7 +388,8 @@ def _compare_labels(
     only_a, only_b = count(a & ~b), count(b & ~a)
     p_value = np.minimum(1.0, 2 * binom.cdf(np.minimum(only_a, only_b), only_a + only_b, 0.5))
     n_true = count(np.ones(len(true.columns), bool))
-    q_value, tested = np.ones(len(labels)), p_value < 1  # others do not count as tests
+    q_value = np.ones(len(labels))
+    tested = p_value < 1  # others do not count as tests
     if tested.any():
         q_value[tested] = false_discovery_control(p_value[tested])
     order = np.lexsort((p_value, only_a - only_b))

@@ -182,7 +182,8 @@ def _pairs_of_matrix(
         Y_prob = sp.csr_array(stored, dense.shape)
     scores = check_sparse_scores(Y_prob, true, "Y_prob")
     rows = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
-    labels, probability = scores.indices.astype(np.int64), scores.data.astype(np.float64)
+    labels = scores.indices.astype(np.int64)
+    probability = scores.data.astype(np.float64)
     if k is None:
         return rows, labels, probability
     check_k_of_csr(k, scores, "Y_prob")

@@ -169,7 +169,8 @@ def _check_classes(classes: Any) -> np.ndarray:
 
 def _pairs_of_classes(y: np.ndarray, known: np.ndarray | None) -> TrueLabels:
     if known is not None:
-        values, is_text = y.tolist(), isinstance(known.tolist()[0], str)
+        values = y.tolist()
+        is_text = isinstance(known.tolist()[0], str)
         odd = [isinstance(one, str) != is_text or is_missing(one) for one in values]
         if any(odd):
             row = odd.index(True)

@@ -287,7 +287,8 @@ def _attainable(
     hits: Hits, ks: tuple[int, ...], propensities: np.ndarray, discount: np.ndarray
 ) -> np.ndarray:
     """Return the largest `_gains` of any ranking: the rarest of the true labels first."""
-    rows, inverse = hits.true.rows, 1.0 / propensities[hits.true.columns]
+    rows = hits.true.rows
+    inverse = 1.0 / propensities[hits.true.columns]
     inverse = inverse[np.lexsort((-inverse, rows))]
     n_samples = len(hits.positions)
     # Not true.counts, which include classes that have no column.

@@ -60,7 +60,9 @@ class _RankingScorer(BaseEstimator):
     def _measure(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> dict[str, float]:
         """Return ``{"P@1": value, ...}``."""
         hits, weight = self._find_hits(estimator, X, y, sample_weight)
-        ks, propensities, values = check_k(self.ks), None, []
+        ks = check_k(self.ks)
+        propensities = None
+        values = []
         for metric in self.metrics:
             arguments = ()
             if metric in WEIGHTED:

@@ -42,7 +42,9 @@ def assign_rows(Y, columns, room, fold):
     """
     indptr, labels = Y
     starts, rows = columns
-    n, n_labels, n_folds = fold.shape[0], starts.shape[0] - 1, room.shape[0]
+    n = fold.shape[0]
+    n_labels = starts.shape[0] - 1
+    n_folds = room.shape[0]
     counts = np.zeros((n_labels, n_folds), np.int32)
     left = np.empty(n_labels, np.int64)
     only = np.full(n_labels, -2)  # the fold that has the label; -2 none yet, -1 several

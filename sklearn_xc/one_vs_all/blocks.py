@@ -60,7 +60,8 @@ def cut_tree(
     for wave in range(int(wave_of.max(initial=-1)) + 1):
         pieces = np.flatnonzero(wave_of == wave)
         pieces = pieces[np.lexsort((-work[pieces], ~is_trunk[pieces]))]
-        n_left, room = int(size[pieces].sum()), 0
+        n_left = int(size[pieces].sum())
+        room = 0
         blocks: list[list[np.ndarray]] = []
         for p in pieces.tolist():
             if not blocks or size[p] > room:
@@ -92,7 +93,8 @@ def topological(parents: np.ndarray) -> np.ndarray:
     level = children[first[0] : first[1]]
     levels = [level]
     while len(level):
-        begin, n = first[level + 1], first[level + 2] - first[level + 1]
+        begin = first[level + 1]
+        n = first[level + 2] - first[level + 1]
         at = np.repeat(begin - np.concatenate(([0], np.cumsum(n)[:-1])), n) + np.arange(n.sum())
         level = children[at]
         levels.append(level)
@@ -229,7 +231,8 @@ def plan_blocks(
     n_lanes = min(MAX_LANES, max(1, len(label_counts)))
     while n_lanes > 1 and workspace_bytes(n_lanes) > allowed:
         n_lanes //= 2
-    each, most = workspace_bytes(n_lanes), MAX_BLOCK_LABELS
+    each = workspace_bytes(n_lanes)
+    most = MAX_BLOCK_LABELS
     beside = -(-n_workers // n_processes)  # in one process
     if max_memory is not None:
         beside = max(1, min(beside, allowed // each))
@@ -252,7 +255,8 @@ def plan_blocks(
     if parents is not None:
         waves = cut_tree(parents, label_counts, block_size)
     else:
-        order, wave = np.argsort(-label_counts, kind="stable"), []
+        order = np.argsort(-label_counts, kind="stable")
+        wave = []
         while len(order):
             size = block_size(len(order))
             wave.append(np.sort(order[:size]))

@@ -69,7 +69,8 @@ def _is_solution(
     names = {one.name for one in fields(BlockSolution)}
     if arrays.keys() != names:
         return False
-    m, n_weights = len(labels), arrays["values"].size
+    m = len(labels)
+    n_weights = arrays["values"].size
     kinds: dict[str, tuple[Any, int]] = dict.fromkeys(names, (np.float64, m))
     kinds |= dict.fromkeys(_INTEGERS, (np.int64, m)) | {"intercepts": (problem.dtype, m)}
     kinds |= {"values": (problem.dtype, n_weights), "indices": (np.int32, n_weights)}

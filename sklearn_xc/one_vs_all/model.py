@@ -136,13 +136,15 @@ class LinearModel(XCClassifier):
     ) -> tuple[np.ndarray, np.ndarray] | None:
         if 2 * len(labels) <= len(self.classes_):
             return None
-        instances, caller = check_instances(self, X, reset=False), type(self).__name__
+        instances = check_instances(self, X, reset=False)
+        caller = type(self).__name__
         return self._weights.among(labels).topk(instances, k, self.n_jobs, caller)
 
     def _best_of_rows(
         self, X: Any, k: int, allowed: AllowedLabels, **how: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        instances, caller = check_instances(self, X, reset=False), type(self).__name__
+        instances = check_instances(self, X, reset=False)
+        caller = type(self).__name__
         assert allowed.indptr is not None
         scores = self._weights.pair_scores(instances, allowed.indptr, allowed.labels, caller)
         return best_of_pairs(allowed, scores, k)

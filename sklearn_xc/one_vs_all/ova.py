@@ -350,14 +350,16 @@ class OvALinearXC(LinearModel):
         self.fit_report_ = fit_report(solutions, row_of_label)
         self.n_iter_ = self.fit_report_["n_iter"]
         self._is_logistic = type(loss_of(self)) is Logistic
-        intercept, owner = stacked(solutions, row_of_label, "intercepts"), type(self).__name__
+        intercept = stacked(solutions, row_of_label, "intercepts")
+        owner = type(self).__name__
         coef = assemble_weights(solutions, row_of_label, self.n_features_in_, room, owner)
         unseen = () if self._is_binary else self._unseen_labels
         self._weights = LabelWeights(coef, intercept, prior, unseen)
 
     def _engine(self) -> Engine:
         """Return the engine that solves the blocks; a memory limit excludes copies of X."""
-        may_copy, is_verbose = self.max_memory is None, bool(self.verbose)
+        may_copy = self.max_memory is None
+        is_verbose = bool(self.verbose)
         return active_engine(self.numa, self.n_jobs, may_copy=may_copy, is_verbose=is_verbose)
 
     @property
@@ -488,7 +490,8 @@ class OvALinearXC(LinearModel):
         )
 
     def _take_labels(self, places: np.ndarray) -> None:
-        weights, place = self._weights, np.full(len(self.classes_), -1)
+        weights = self._weights
+        place = np.full(len(self.classes_), -1)
         place[places] = np.arange(len(places))
         unseen = place[self._unseen_labels]
         self._unseen_labels = np.sort(unseen[unseen >= 0])

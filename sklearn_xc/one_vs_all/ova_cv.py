@@ -374,7 +374,8 @@ prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
 
     def _warn_of_edge(self) -> None:
         """Warn if the best C is at an end of `Cs_` and better than its neighbour."""
-        best, last = self.best_index_, len(self.Cs_) - 1
+        best = self.best_index_
+        last = len(self.Cs_) - 1
         if last < 2 or 0 < best < last:
             return
         both = self.scores_[:, [best, abs(best - 1)]]
@@ -492,7 +493,8 @@ class FoldScorer:
             rows, row_weight = rows[row_weight > 0], row_weight[row_weight > 0]
         kept = np.zeros(self.instances.shape[0], bool)
         kept[rows] = True
-        targets, estimator = self.targets.take(kept), self.estimator
+        targets = self.targets.take(kept)
+        estimator = self.estimator
         in_files = check_memory(estimator, self.instances, self.targets)
         instances: Any
         if isinstance(self.instances, CsrRows):
@@ -566,7 +568,9 @@ def search(
 
 def _beyond(scores: np.ndarray, values: list[int], n_values: int) -> list[int]:
     """Return the values to try next on the first fold."""
-    best, first, last = np.nanmax(scores), values[0], values[-1]
+    best = np.nanmax(scores)
+    first = values[0]
+    last = values[-1]
     if first > 0 and scores[first] >= best - NEAR * abs(best):
         return [first - 1]
     if last < n_values - 1 and scores[last] == best and (scores[values[:-1]] < best).all():

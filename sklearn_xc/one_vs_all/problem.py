@@ -202,12 +202,11 @@ class OneVsAllProblem:
     @cached_property
     def rounded(self) -> tuple[np.ndarray, ...]:
         """Sparse rows in int16, 2 bytes for each non-zero, as ``screen_rows`` reads them."""
-        rows, empty = self.instances, allocator(self.in_files, self.owner)
+        rows = self.instances
+        empty = allocator(self.in_files, self.owner)
         assert isinstance(rows, CsrRows)
-        values, exponents = (
-            empty(len(rows.data), np.int16),
-            np.empty(len(rows.indptr) - 1, np.int16),
-        )
+        values = empty(len(rows.data), np.int16)
+        exponents = np.empty(len(rows.indptr) - 1, np.int16)
         reach = np.empty(len(exponents), np.int32)
         round_rows(rows.indptr, rows.data, values, exponents, reach)
         found = read_only(values), read_only(exponents), read_only(reach)
@@ -553,7 +552,8 @@ def _inverse_propensities(
     positive: np.ndarray, total: float, exponent: int, caller: str
 ) -> np.ndarray:
     with np.errstate(over="ignore"):
-        counts, n = np.ldexp(positive, exponent), float(np.ldexp(total, exponent))
+        counts = np.ldexp(positive, exponent)
+        n = float(np.ldexp(total, exponent))
     if not 3.0 <= n < np.inf:
         raise ValueError(
             f"{caller}: class_weight='propensity' needs a sample_weight that sums to a number of "

@@ -122,7 +122,9 @@ def check_memory(estimator: Any, X: CsrRows | DenseRows, targets: Targets) -> bo
     ValueError, TypeError
         For a `loss` that cannot be minimised.
     """
-    caller, allowed, loss = type(estimator).__name__, estimator._allowed_bytes(), loss_of(estimator)
+    caller = type(estimator).__name__
+    allowed = estimator._allowed_bytes()
+    loss = loss_of(estimator)
     check_margin_loss(loss, f"{caller}: loss")
     (n, d), itemsize, n_labels = X.shape, X.dtype.itemsize, targets.n_problems
     needed = _fit_bytes(X, n_labels, len(targets.rows), loss)
@@ -277,7 +279,8 @@ def solve_all(
             progress.end(number)
 
     with one_blas_thread():
-        largest, sums = problem.at_cost(factors[-1]), sum_instances(problem)
+        largest = problem.at_cost(factors[-1])
+        sums = sum_instances(problem)
         check_range(largest, sums)
         prepared = initialiser.prepare(largest, sums)
         starts = None
@@ -387,7 +390,8 @@ class _BlockProgress:
     ) -> None:
         labels_of = np.bincount(group, minlength=problem.n_labels)
         counts = np.diff(problem.y_indptr)
-        self._n_labels, self._n_done = len(group), 0
+        self._n_labels = len(group)
+        self._n_done = 0
         self._sizes = [int(labels_of[block].sum()) for block in plan.blocks]
         costs = [len(block) + POSITIVES_COST * float(counts[block].sum()) for block in plan.blocks]
         self.progress: Progress = fit.parts(
@@ -437,7 +441,8 @@ def _restore_features(solution: BlockSolution, columns: np.ndarray) -> None:
     arrays = solution.values, columns[solution.indices], solution.indptr
     # Two transpositions sort the features of each label.
     rows = sp.csr_array(arrays, shape=shape).tocsc().tocsr()
-    solution.indptr, solution.indices = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+    solution.indptr = rows.indptr.astype(np.int64)
+    solution.indices = rows.indices.astype(np.int32)
     solution.values = rows.data
 
 
@@ -474,7 +479,8 @@ def assemble_weights(
     """
     lengths = np.concatenate([np.diff(s.indptr) for s in solutions])[row_of_label]
     indptr = np.concatenate(([0], np.cumsum(lengths)))
-    n_weights, dtype = int(indptr[-1]), solutions[0].values.dtype
+    n_weights = int(indptr[-1])
+    dtype = solutions[0].values.dtype
     empty = allocator(room is not None and n_weights * (4 + dtype.itemsize) > room, owner)
     indices, values = empty(n_weights, np.int32), empty(n_weights, dtype)
     edges = np.cumsum([0] + [len(block.labels) for block in solutions])

@@ -108,7 +108,8 @@ class WarmStart(Initialiser):
     def sparse_starts(self, prepared: Any, problem: OneVsAllProblem, labels: np.ndarray) -> Any:
         """Return the weights of some labels, intercept last, with unsorted features."""
         rows = self.coef[self.rows[labels]]
-        m, d = len(labels), problem.n_features
+        m = len(labels)
+        d = problem.n_features
         label_of = np.repeat(np.arange(m), np.diff(rows.indptr))
         places = self.features[rows.indices]
         kept = places >= 0
@@ -166,7 +167,8 @@ def solve_path(
         before, last = last, before
         if c > 0:  # the start takes the place of the last solution but one
             _write_start(before, last, falling[max(c - 2, 0) : c + 1])
-            initialiser, prepared = _Continued(labels, last), None
+            initialiser = _Continued(labels, last)
+            prepared = None
         at_C = problem.at_cost(C)
         solutions.append(
             solve_block(at_C, sums, initialiser, prepared, labels, n_lanes, stop, ends=last)

@@ -84,7 +84,8 @@ class ExactIndex(BaseEstimator):
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Remember W and the columns; see `MipsIndex.build`."""
         self._W = read_only(W)
-        self._first, self._last = first, W.shape[1] if last is None else last
+        self._first = first
+        self._last = W.shape[1] if last is None else last
 
     def update(self, rows: np.ndarray) -> None:
         """Do nothing: W is read when it is searched."""
@@ -100,14 +101,16 @@ class ExactIndex(BaseEstimator):
         W, V, first = self._W, read_only(V), self._first
         has_offsets = self.offsets is not None
         offsets = read_only(np.empty(0, W.dtype) if self.offsets is None else self.offsets)
-        columns, n_labels = W[:, first : self._last], len(W)
+        columns = W[:, first : self._last]
+        n_labels = len(W)
         n_chosen = min(n_labels, n_candidates + n_candidates // _SPARE_SHARE + _SPARE)
         found = Candidates.empty(len(V), n_candidates, W.dtype)
 
         @np.errstate(over="ignore", invalid="ignore")  # of scores that overflow few are found
         def search(begin: int, end: int) -> None:
             m = end - begin
-            sizes, floors = np.zeros(m, np.int64), np.full(m, -np.inf, W.dtype)
+            sizes = np.zeros(m, np.int64)
+            floors = np.full(m, -np.inf, W.dtype)
             labels = np.empty((m, room_to_choose(n_chosen)), np.int32)
             best = np.empty(labels.shape, W.dtype)
             buffer = np.empty(m * min(n_labels, _LABELS), W.dtype)

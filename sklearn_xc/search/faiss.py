@@ -94,15 +94,18 @@ class FaissIndex(BaseEstimator):
         """Train the centroids and list the rows; see `MipsIndex.build`."""
         faiss = _import_faiss()
         self._W = read_only(W)
-        self._first, self._last = first, W.shape[1] if last is None else last
-        d, n_labels = int(self._last - first), len(W)  # faiss takes no integers of numpy
+        self._first = first
+        self._last = W.shape[1] if last is None else last
+        d = int(self._last - first)
+        n_labels = len(W)  # faiss takes no integers of numpy
         wanted = round(n_labels**0.5) if self.n_clusters is None else self.n_clusters
         self._n_lists = max(1, min(wanted, n_labels))
         self._index = faiss.IndexIVFFlat(
             faiss.IndexFlatIP(d), d, self._n_lists, faiss.METRIC_INNER_PRODUCT
         )
         clustering = self._index.cp
-        clustering.seed, clustering.spherical = int(seed), True
+        clustering.seed = int(seed)
+        clustering.spherical = True
         clustering.min_points_per_centroid, clustering.max_points_per_centroid = 1, _SAMPLE
         rows = self._columns(slice(None))
         with _threads(faiss, self.n_jobs):

@@ -103,7 +103,8 @@ class ProductIndex(BaseEstimator):
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Cluster the blocks and encode all rows; see `MipsIndex.build`."""
         self._W = read_only(W)
-        self._first, self._last = first, W.shape[1] if last is None else last
+        self._first = first
+        self._last = W.shape[1] if last is None else last
         n_blocks = 2 * -(-(self._last - first) // (2 * WIDTH))  # codes come in pairs
         rng = np.random.default_rng(seed)
         rows = np.sort(rng.choice(len(W), min(len(W), _SAMPLE), replace=False))

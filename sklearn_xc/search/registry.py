@@ -148,7 +148,8 @@ class CheckedIndex:
 
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Index some columns of W; see `MipsIndex.build`."""
-        self._n_labels, self._dtype = len(W), W.dtype
+        self._n_labels = len(W)
+        self._dtype = W.dtype
         self.index.build(W, first, last, seed)
 
     def update(self, rows: np.ndarray) -> None:
@@ -189,7 +190,8 @@ class CheckedIndex:
         labels, _, counts = found
         if ((counts < 0) | (counts > n_candidates)).any():
             raise ValueError(f"{caller} counts from 0 to {n_candidates}. Got {counts}.")
-        is_found, order = np.arange(n_candidates) < counts[:, None], np.sort(labels, axis=1)
+        is_found = np.arange(n_candidates) < counts[:, None]
+        order = np.sort(labels, axis=1)
         fits = np.where(is_found, (labels >= 0) & (labels < self._n_labels), labels == -1)
         fits[:, 1:] &= (order[:, 1:] != order[:, :-1]) | (order[:, 1:] < 0)
         if not fits.all():

@@ -27,7 +27,8 @@ _WORK = 2**24
 #: A gap below this share of the largest norm, times the type's precision, may be rounding.
 _ROUNDING = 64
 #: Affinities that a thread holds at a time, and points at most.
-_AFFINITIES, _POINTS = 2**20, 1024
+_AFFINITIES = 2**20
+_POINTS = 1024
 _MAX_ITER = 10
 
 
@@ -103,8 +104,10 @@ class SphericalIndex(BaseEstimator):
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Cluster the rows; see `MipsIndex.build`."""
         self._W = read_only(W)
-        self._first, self._d = first, (W.shape[1] if last is None else last) - first
-        n_labels, rng = len(W), np.random.default_rng(seed)
+        self._first = first
+        self._d = (W.shape[1] if last is None else last) - first
+        n_labels = len(W)
+        rng = np.random.default_rng(seed)
         wanted = round(n_labels**0.5) if self.n_clusters is None else self.n_clusters
         n_clusters = max(1, min(wanted, n_labels))
         self.bound_ = largest_norm(self._W, first, first + self._d)

@@ -43,7 +43,8 @@ class SoftmaxModel(XCClassifier):
 
     def _keep_weights(self, state: SoftmaxState, frequencies: LabelFrequencies) -> None:
         """Set the attributes that predictions need."""
-        self.coef_, self.intercept_ = state.V, state.intercept.astype(state.V.dtype)
+        self.coef_ = state.V
+        self.intercept_ = state.intercept.astype(state.V.dtype)
         self._frequencies = frequencies
         self._prior = log_frequencies(frequencies.of_blank()) if self.fit_intercept else None
 

@@ -159,7 +159,8 @@ def _split_best(
 
     The best scores are overwritten with -inf.
     """
-    rows, best = np.arange(len(scores)), scores.argmax(axis=1)
+    rows = np.arange(len(scores))
+    best = scores.argmax(axis=1)
     first = scores[rows, best].astype(np.float64)
     scores[rows, best] = -np.inf
     rest = np.empty(len(scores))

@@ -367,10 +367,13 @@ class SoftmaxClassifier(SoftmaxModel):
         is_last_rate : bool
             Whether the rate is the last that the search tried.
         """
-        is_auto, is_last_rate = self.learning_rate == "auto", False
+        is_auto = self.learning_rate == "auto"
+        is_last_rate = False
         rate = 0.0 if is_auto else float(self.learning_rate)
         for attempt in range(_ATTEMPTS):
-            found, n_epochs, log_losses = Trial(rate), self.max_iter, None
+            found = Trial(rate)
+            n_epochs = self.max_iter
+            log_losses = None
             calibration = Calibration()
             if held_out is not None:
                 found, is_last_rate = self._find_rate(start(kept), held_out, rate or None, fit)
@@ -461,14 +464,16 @@ class SoftmaxClassifier(SoftmaxModel):
         The report has the `log_losses` of a trial, or those of a sample of the training pairs.
         """
         progress = fit.parts("epoch", n_epochs, stage="training")
-        schedule, report = Schedule(self.learning_rate_, self.decay), list[tuple[float, ...]]()
+        schedule = Schedule(self.learning_rate_, self.decay)
+        report = list[tuple[float, ...]]()
         drawn = np.random.default_rng((settings.seed, 2**32 + 1)).permutation(problem.n_pairs)
         part = problem.take(np.sort(drawn[:_MONITORED]))
         named = problem.instances, part.rows, part.classes
 
         def model() -> dict[str, Any]:
             """Return the attributes of a model whose training ends here."""
-            other, now = shallow_copy(self, dict(vars(self))), state.copy()
+            other = shallow_copy(self, dict(vars(self)))
+            now = state.copy()
             now.fold()
             keep(other, now, report)
             return vars(other)
@@ -502,9 +507,12 @@ class SoftmaxClassifier(SoftmaxModel):
         )
 
     def _warn_of_convergence(self, is_last_rate: bool) -> None:
-        losses, guessing = self.fit_report_["log_loss"], np.log(len(self.classes_))
+        losses = self.fit_report_["log_loss"]
+        guessing = np.log(len(self.classes_))
         is_last_best = len(losses) > 1 and losses[-1] < losses[:-1].min() - self.tol
-        stops, rate, text = self._stops_early, f"{self.learning_rate_:g}", ""
+        stops = self._stops_early
+        rate = f"{self.learning_rate_:g}"
+        text = ""
         if is_last_rate:
             text = (
                 f"learning_rate='auto' ended at {rate}, the last rate that it tries. Set "

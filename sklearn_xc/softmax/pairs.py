@@ -120,7 +120,8 @@ def hold_out(estimator: Any, pairs: Pairs, seed: int, by_rank: bool) -> tuple[Pa
         Whether ranks decide, which takes more instances.
     """
     rows, first, row = np.unique(pairs.rows, return_index=True, return_inverse=True)
-    n, fraction = len(rows), estimator.validation_fraction
+    n = len(rows)
+    fraction = estimator.validation_fraction
     n_held = int(np.ceil((0.1 if fraction == "auto" else float(fraction)) * n))
     if fraction == "auto" and by_rank:
         n_held = max(n_held, min(_LEAST_RANKED, n // 3))
@@ -149,7 +150,8 @@ def first_instances(pairs: Pairs, n_rows: int) -> Pairs:
 
 def label_frequencies(X: CsrRows, pairs: Pairs, n_classes: int) -> LabelFrequencies:
     """Return the frequencies of the classes among pairs."""
-    blank, each = is_blank(X)[pairs.rows], np.arange(len(pairs.rows))
+    blank = is_blank(X)[pairs.rows]
+    each = np.arange(len(pairs.rows))
     return LabelFrequencies.of(each, pairs.classes, pairs.weight, blank, n_classes)
 
 

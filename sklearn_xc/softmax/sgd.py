@@ -123,7 +123,9 @@ def expected_touches(
     A visit moves its target, its hard negatives (`hard`, int32 of shape (n, h)), and the m classes
     that it draws.
     """
-    counts, classes, shares = problem.counts, problem.classes, class_shares(sampler)
+    counts = problem.counts
+    classes = problem.classes
+    shares = class_shares(sampler)
     # Steps with each class as the target, and how often they draw another one: m times its share.
     others = 1.0 - shares
     drawn = m * shares * ((counts / others).sum() - counts / others)
@@ -314,15 +316,19 @@ def _run_steps(
     rates: Rates,
 ) -> float:
     """Take one visit a step; return the sum of their objectives."""
-    n_hard, seed = state.hard.shape[1], (settings.seed, epoch)
+    n_hard = state.hard.shape[1]
+    seed = (settings.seed, epoch)
     sampler, m = choose_sampler(
         problem.counts, settings.sampling, settings.n_negatives, n_hard, seed
     )
-    draws, beta = Draws(sampler, m, mix_key(*seed)), np.ones(problem.n_classes)
+    draws = Draws(sampler, m, mix_key(*seed))
+    beta = np.ones(problem.n_classes)
     if problem.alpha:
         touches = expected_touches(problem, state.hard, sampler, m)
         beta = len(visits.order) / touches
-    run_steps, hard, total = softmax_kernels(settings.rule.step), read_only(state.hard), 0.0
+    run_steps = softmax_kernels(settings.rule.step)
+    hard = read_only(state.hard)
+    total = 0.0
     for first, last in _calls(problem, settings, len(visits.order)):
         total += run_steps(
             visits,
@@ -347,7 +353,9 @@ def _run_batches(
     rates: Rates,
 ) -> float:
     """Take a mini-batch of visits a step; return the sum of their objectives."""
-    rule, seed, n = settings.rule, (settings.seed, epoch), len(visits.order)
+    rule = settings.rule
+    seed = (settings.seed, epoch)
+    n = len(visits.order)
     n_steps = -(-n // settings.batch_size)
     bounds = np.linspace(0, n, n_steps + 1).astype(np.int64)
     batches = Batches(read_only(bounds), problem.counts, n)
@@ -355,7 +363,8 @@ def _run_batches(
         problem.counts, settings.sampling, settings.n_negatives, 0, seed, with_target=True
     )
     draws = Draws(sampler, m, mix_key(*seed))
-    run_batches, total = softmax_batch_kernels(rule.step, rule.is_implicit), 0.0
+    run_batches = softmax_batch_kernels(rule.step, rule.is_implicit)
+    total = 0.0
     work = BatchWork.for_pass(visits, batches, m, state.V)
     for first, last in _calls(problem, settings, n_steps):
         total += run_batches(

@@ -22,7 +22,9 @@ from sklearn_xc.softmax.sgd import SoftmaxState
 _PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
 #: Instances whose log-loss decides; fewer if they have more scores than this, but not below the
 #: least.
-_ROWS, _SCORES, _FEWEST_ROWS = 512, 2**21, 32
+_ROWS = 512
+_SCORES = 2**21
+_FEWEST_ROWS = 32
 #: Parts of the log frequencies for the intercepts: the first that is better than guessing.
 _SHARES = (0.25, 1.0)
 _MAX_STEPS = 40
@@ -68,13 +70,16 @@ def start_at_means(
     without = sums[at, classes] - weight * problem.squared_norms[problem.rows[pairs]]
     shares = _SHARES if state.intercept.any() else (1.0,)
     for share in shares if np.isfinite(without).all() else ():
-        offset, best_loss, best_scale = share * state.intercept, least, None
+        offset = share * state.intercept
+        best_loss = least
+        best_scale = None
         for prior in _PRIORS:
             means = sums / (mass + prior).astype(sums.dtype)
             means[at, classes] = without / (np.maximum(mass[classes] - weight, 0.0) + prior)
             eta, loss = best_multiple(means, at, classes, weight, offset)
             if eta > 0 and loss < best_loss:
-                best_loss, best_scale = loss, eta / (mass + prior)
+                best_loss = loss
+                best_scale = eta / (mass + prior)
         if best_scale is not None:
             state.scale[:], state.intercept[:], state.u[:] = best_scale, offset, best_loss
             return
@@ -101,7 +106,8 @@ def best_multiple(
     unit = 2.0 ** np.floor(np.log2(largest))
     scores /= scores.dtype.type(unit)
     offset = (offset - offset.max()).astype(scores.dtype)
-    own, own_offset = scores[at, classes].astype(np.float64), offset[classes].astype(np.float64)
+    own = scores[at, classes].astype(np.float64)
+    own_offset = offset[classes].astype(np.float64)
     weight = weight / weight.sum()
     low, high, eta = 0.0, np.inf, 0.0
     powers = np.empty_like(scores)

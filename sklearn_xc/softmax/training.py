@@ -43,8 +43,10 @@ _GAIN = 0.01
 _PATIENCE = 3
 #: Scores of held-out instances after each epoch, about, and the least number of instances; and the
 #: same of those that probabilities are calibrated on.
-_VALIDATION_SCORES, _LEAST_VALIDATED = 2**24, 512
-_CALIBRATION_SCORES, _LEAST_CALIBRATED = 2**19, 128
+_VALIDATION_SCORES = 2**24
+_LEAST_VALIDATED = 512
+_CALIBRATION_SCORES = 2**19
+_LEAST_CALIBRATED = 128
 #: Share of the log-loss in the criterion by rank: it decides where ranks are all perfect or equal.
 _LOG_LOSS_SHARE = 0.01
 
@@ -175,7 +177,8 @@ def _losses_and_ranks(
 
     Classes of the same row do not count; the ranks are 0 if not `by_rank`.
     """
-    normalisers, own = np.empty(len(scores)), scores[at, classes]
+    normalisers = np.empty(len(scores))
+    own = scores[at, classes]
     log_normalisers(scores, normalisers)
     losses = normalisers[at] - own
     if not by_rank:
@@ -255,7 +258,8 @@ def find_rate(
 
     def run(rate: float, target: float) -> Trial:
         """Train until the loss no longer falls, or cannot fall below `target`."""
-        state, schedule = start.copy(), Schedule(rate, decay)
+        state = start.copy()
+        schedule = Schedule(rate, decay)
         losses: list[tuple[float, float]] = []
         try:
             for epoch in range(max_iter):

@@ -201,7 +201,8 @@ class TextClassifierXC(
             If the vectorizer or the classifier refuses the input; for invalid names, and for
             `label_texts` that no part of the classifier takes.
         """
-        caller, fit = type(self).__name__, Fit(self, X, y, sample_weight)
+        caller = type(self).__name__
+        fit = Fit(self, X, y, sample_weight)
         vectorizer = self._new_vectorizer()
         X = check_texts(X, vectorizer, caller)
         given = y
@@ -353,7 +354,8 @@ class TextClassifierXC(
         return topk_chances(self.classifier_, features, k, self._allowed(X, candidates, exclude))
 
     def _allowed(self, X: Any, candidates: Any, exclude: Any) -> AllowedLabels | None:
-        n, caller = int(num_samples(X)), type(self).__name__
+        n = int(num_samples(X))
+        caller = type(self).__name__
         return read_allowed(candidates, exclude, self.classes_, n, caller, by_name=True)
 
     @available_if(_has("decision_function"))

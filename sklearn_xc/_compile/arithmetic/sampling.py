@@ -133,13 +133,16 @@ def draw_negatives(sampler, key, step, target, m, drawn, alpha, n_taken):
 @inlined
 def _draw(sampler, key, step, target, m, drawn, alpha, n_taken):
     start = sampler.start
-    gap, gap_end, own = 2.0, 2.0, np.int64(-1)
+    gap = 2.0
+    gap_end = 2.0
+    own = np.int64(-1)
     if target >= 0:
         own = np.int64(sampler.place[target])
         gap, gap_end = start[own], start[own + 1]
     left = 1.0 - (gap_end - gap)
     first = random_unit(key, step)
-    n, previous = n_taken, np.int64(-1)
+    n = n_taken
+    previous = np.int64(-1)
     for j in range(m):
         point = (first + j) / m * left
         if point >= gap:

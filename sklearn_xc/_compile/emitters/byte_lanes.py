@@ -83,9 +83,11 @@ def _generate(
     loop, after = (builder.append_basic_block(f"pairs.{part}") for part in ("loop", "after"))
     builder.branch(loop)
     builder.position_at_end(loop)
-    pair, totals = builder.phi(_I64), [builder.phi(_VECTOR) for _ in queries]
+    pair = builder.phi(_I64)
+    totals = [builder.phi(_VECTOR) for _ in queries]
     both = _load(builder, codes, builder.mul(pair, _i64(LANES)), LANES)
-    pair_tables, new = builder.mul(pair, _i64(2 * TABLE)), list(totals)
+    pair_tables = builder.mul(pair, _i64(2 * TABLE))
+    new = list(totals)
     for half, own_codes in enumerate(_halves(builder, both)):
         place = builder.add(pair_tables, _i64(half * TABLE))
         for q, table in enumerate(tables):
@@ -159,7 +161,8 @@ def _best_feature(context: Any) -> str:
     its target, no instruction is taken for granted but that of ARM's 64-bit base.
     """
     target = getattr(context.codegen(), "magic_tuple", lambda: ("", ""))()
-    triple, enabled = str(target[0]), str(target[-1]).split(",")
+    triple = str(target[0])
+    enabled = str(target[-1]).split(",")
     if triple.startswith(("aarch64", "arm64")):
         return "neon"
     return next((feature for feature in _LOOK_UPS if f"+{feature}" in enabled), "none")

@@ -76,7 +76,8 @@ def _generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         head, body, after = (builder.append_basic_block(f"{name}.{part}") for part in "hba")
         builder.branch(head)
         builder.position_at_end(head)
-        now, totals = builder.phi(_I64), [builder.phi(vector) for _ in sums]
+        now = builder.phi(_I64)
+        totals = [builder.phi(vector) for _ in sums]
         builder.cbranch(builder.icmp_unsigned("<", now, end), body, after)
         builder.position_at_end(body)
         new: list[Any] = []

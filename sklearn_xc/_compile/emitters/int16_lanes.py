@@ -76,7 +76,8 @@ def _generate(width: int, context: Any, builder: Any, signature: Any, args: Any)
     builder.cbranch(builder.icmp_unsigned("<", start, stop), loop, after)
 
     builder.position_at_end(loop)
-    t, sums = builder.phi(_I64), [builder.phi(half_type) for _ in groups for _ in halves]
+    t = builder.phi(_I64)
+    sums = [builder.phi(half_type) for _ in groups for _ in halves]
     for ahead in (AHEAD, AHEAD + 1):
         soon = builder.add(t, ir.Constant(_I64, ahead))
         soon = builder.select(builder.icmp_unsigned("<", soon, end), soon, t)

@@ -106,7 +106,9 @@ class _Row:
     """The non-zeros of a row, as instructions read them."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
-        self.builder, self.start, self.stop = builder, args[2], args[3]
+        self.builder = builder
+        self.start = args[2]
+        self.stop = args[3]
         self.indices, self.values = (
             _data(context, builder, signature, args, place) for place in (0, 1)
         )
@@ -138,7 +140,8 @@ def _generate_scores(context: Any, builder: Any, signature: Any, args: Any) -> A
     """Write the loop over the non-zeros of the row."""
     row = _Row(context, builder, signature, args)
     block, out = (_data(context, builder, signature, args, place) for place in (4, 5))
-    number, size = out.type.pointee, context.get_abi_sizeof(block.type.pointee)
+    number = out.type.pointee
+    size = context.get_abi_sizeof(block.type.pointee)
     vector = ir.VectorType(number, LANES)
 
     def add(t: Any, total: Any) -> Any:
@@ -154,7 +157,8 @@ def _generate_scores(context: Any, builder: Any, signature: Any, args: Any) -> A
         head, body, after = (builder.append_basic_block(f"{name}.{part}") for part in "hba")
         builder.branch(head)
         builder.position_at_end(head)
-        t, totals = builder.phi(_I64), [builder.phi(vector) for _ in sums]
+        t = builder.phi(_I64)
+        totals = [builder.phi(vector) for _ in sums]
         builder.cbranch(builder.icmp_unsigned("<", t, end), body, after)
         builder.position_at_end(body)
         new = list(totals)

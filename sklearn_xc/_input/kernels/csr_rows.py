@@ -141,7 +141,8 @@ def drop_positives(candidates, rows, indptr, labels, out):
     """
     n_kept = out.shape[1]
     for r in range(rows.shape[0]):
-        i, kept = rows[r], 0
+        i = rows[r]
+        kept = 0
         own = labels[indptr[i] : indptr[i + 1]]
         for c in range(candidates.shape[1]):
             label = candidates[r, c]
@@ -186,7 +187,8 @@ def row_dot_pair(X, i, one, two):
     indptr, indices, data = X
     first, second = data.dtype.type(0), data.dtype.type(0)
     for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
-        j, x = np.uint32(indices[t]), data[t]
+        j = np.uint32(indices[t])
+        x = data[t]
         first += x * one[j]
         second += x * two[j]
     return first, second
@@ -215,7 +217,8 @@ def add_row_pair(X, i, scale_one, one, scale_two, two):
     """Add multiples of x_i to two vectors that do not overlap."""
     indptr, indices, data = X
     for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
-        j, x = np.uint32(indices[t]), data[t]
+        j = np.uint32(indices[t])
+        x = data[t]
         one[j] += scale_one * x
         two[j] += scale_two * x
 

@@ -81,7 +81,8 @@ def consistent(scores: sp.csr_array, ancestors: sp.csr_array) -> sp.csr_array:
     """
     n, n_nodes = scores.shape
     counts = np.diff(ancestors.indptr).astype(np.int64)
-    nodes, values = scores.indices.astype(np.int64), scores.data
+    nodes = scores.indices.astype(np.int64)
+    values = scores.data
     rows = np.repeat(np.arange(n), np.diff(scores.indptr))
     n_above = counts[nodes]
     entry = np.repeat(np.arange(len(nodes)), n_above)

@@ -118,7 +118,8 @@ def depths_of(parents: sp.csr_array) -> tuple[np.ndarray, list[int]]:
     """
     n = parents.shape[0]
     children = parents.T.tocsr()
-    ends, below = children.indptr.tolist(), children.indices.tolist()
+    ends = children.indptr.tolist()
+    below = children.indices.tolist()
     waiting = np.diff(parents.indptr).tolist()
     depth = [0] * n
     queue = [node for node in range(n) if not waiting[node]]

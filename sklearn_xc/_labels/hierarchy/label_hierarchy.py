@@ -477,7 +477,8 @@ class LabelHierarchy:
         given = self.encode(y) if is_names else y
         changed = change(read_indicator(given, self.n_nodes, f"{WHO}: Y"), self.ancestors)
         if is_names:
-            names, ends = self.names[changed.indices].tolist(), changed.indptr.tolist()
+            names = self.names[changed.indices].tolist()
+            ends = changed.indptr.tolist()
             return [names[a:b] for a, b in pairwise(ends)]
         dtype = np.dtype(getattr(y, "dtype", np.int64)).newbyteorder("=")
         return _as_given(changed.astype(dtype), y)

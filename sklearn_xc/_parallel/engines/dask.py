@@ -34,7 +34,9 @@ class DaskEngine(Engine):
     @contextmanager
     def sharing(self, shared: Any, caller: str) -> Iterator[Engine]:
         """Send an object to a worker, from which others fetch it."""
-        self._shared, self._future, self._who = _Shared(shared), None, caller
+        self._shared = _Shared(shared)
+        self._future = None
+        self._who = caller
         with self._backend.retrieval_context():  # in a task of Dask: let others run meanwhile
             yield self
 
@@ -43,7 +45,8 @@ class DaskEngine(Engine):
         from dask.distributed import as_completed
 
         self._send()
-        done, under_way = as_completed(), dict[str, tuple[Any, Numbered]]()
+        done = as_completed()
+        under_way = dict[str, tuple[Any, Numbered]]()
 
         def submit(task: Numbered) -> None:
             key = f"sklearn_xc-{work.__name__.strip('_')}-{uuid.uuid4().hex}"

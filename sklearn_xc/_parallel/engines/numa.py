@@ -81,7 +81,8 @@ class NumaEngine(Engine):
     @contextmanager
     def sharing(self, shared: Any, caller: str) -> Iterator[Engine]:
         """Copy an object to each node."""
-        self._shared, self._copies = shared, []
+        self._shared = shared
+        self._copies = []
         size = array_bytes(shared, mapped=True)
         with ExitStack() as stack:
             if self._has_room(size):
@@ -112,7 +113,9 @@ class NumaEngine(Engine):
         return self._run_pinned(work, tasks, n_workers)
 
     def _run_pinned(self, work: Work, tasks: Iterable[Numbered], n_workers: int) -> Iterator[Any]:
-        rest, lock, done = iter(tasks), threading.Lock(), queue.SimpleQueue[Any]()
+        rest = iter(tasks)
+        lock = threading.Lock()
+        done = queue.SimpleQueue[Any]()
         is_over = threading.Event()
 
         def work_on_node(node: int) -> None:

@@ -25,7 +25,8 @@ class RayEngine(Engine):
     is_cluster = True
 
     def __init__(self, backend: Any, n_jobs: int | None) -> None:
-        self._options, self._n_jobs = backend.ray_remote_args or {}, n_jobs
+        self._options = backend.ray_remote_args or {}
+        self._n_jobs = n_jobs
 
     def count(self, n_jobs: Any) -> Workers:
         """Return the number of processes."""

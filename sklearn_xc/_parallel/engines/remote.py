@@ -36,7 +36,8 @@ def in_window(
     ``submit(task)`` begins a task; ``next_done()`` waits for one and returns its outcome and
     number. Warnings are given here, once for each text.
     """
-    rest, n_open = iter(tasks), 0
+    rest = iter(tasks)
+    n_open = 0
     shown = set[tuple[str, type[Warning]]]()
     for task in itertools.islice(rest, _DEPTH * n_workers):
         submit(task)

@@ -19,7 +19,8 @@ _LINE_BYTES = 64
 def prefetch_row(W, row):
     """Prefetch a row of a C-contiguous matrix; it need not exist."""
     dim = np.uint64(W.shape[1])
-    first, j = np.uint64(row) * dim, np.uint64(0)
+    first = np.uint64(row) * dim
+    j = np.uint64(0)
     while j < dim:
         prefetch(W, first + j)
         j += np.uint64(_LINE_BYTES // W.itemsize)
@@ -129,7 +130,8 @@ def add_rows(W, starts, counts, ids, values, out):
         total = out[i]
         for j in range(total.shape[0]):
             total[j] = 0
-        t, end = starts[i], starts[i] + counts[i]
+        t = starts[i]
+        end = starts[i] + counts[i]
         # Four at a time: the sums are read and written once for them.
         while t + 4 <= end:
             for soon in range(t + _AHEAD, t + _AHEAD + 4):
@@ -203,7 +205,8 @@ def write_squares(W):
     """
     dim = W.shape[1] - 1
     for k in range(W.shape[0]):
-        w, total = W[k], 0.0
+        w = W[k]
+        total = 0.0
         for j in range(dim):
             total += np.float64(w[j]) * np.float64(w[j])
         w[dim] = -0.25 * total

@@ -20,7 +20,8 @@ from sklearn_xc._weights.kernels.selection import N_LANES, select_best
 STREAMS = 8
 #: Weights are prefetched this many features ahead, unless more than one feature in _NEAR is read:
 #: then the processor does so by itself.
-_AHEAD, _NEAR = np.uint64(8), 4
+_AHEAD = np.uint64(8)
+_NEAR = 4
 #: Of the parabola near 2**f: 1 + f (_LINEAR + f _SQUARE).
 _SQUARE = 2.0 * (1.0 + 2.0 - 2.0 * 2.0**0.5)
 _LINEAR = 1.0 - _SQUARE
@@ -140,7 +141,8 @@ def score_classes(X, first, last, V, scale, intercept, blank, scores):
     n_touched = number_features(indices[begin:end], marks, np.empty(d, np.int32), touched, local)
     block = aligned_block(n_touched, V)
     width = block.shape[1]
-    factors, products = np.ones(width, V.dtype), np.empty(width, V.dtype)
+    factors = np.ones(width, V.dtype)
+    products = np.empty(width, V.dtype)
     is_blank = np.ones(last - first, np.bool_)
     for at in range(0, n_classes, width):
         m = min(width, n_classes - at)

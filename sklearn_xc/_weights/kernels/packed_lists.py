@@ -51,7 +51,8 @@ def add_packed_list(value, at, n, width, weight_of_code, packed, scores):
         Added to.
     """
     end, bit = at + n, (at + n) << _THREE
-    mask, label = (_ONE << width) - _ONE, _BEFORE_FIRST
+    mask = (_ONE << width) - _ONE
+    label = _BEFORE_FIRST
     if width <= _FOUR_FIT:
         while at + _FOUR <= end:
             word = _read_eight(packed, bit >> _THREE) >> (bit & _SEVEN)
@@ -94,7 +95,8 @@ def _read_eight(packed, at):
 @inlined
 def _read_bits(packed, bit, mask):
     """Return at most 24 bits, from a bit on."""
-    at, word = bit >> _THREE, np.uint64(0)
+    at = bit >> _THREE
+    word = np.uint64(0)
     for byte in range(4):
         word |= np.uint64(packed[at + np.uint64(byte)]) << np.uint64(8 * byte)
     return (word >> (bit & _SEVEN)) & mask
@@ -146,7 +148,8 @@ def choose_widths(indptr, labels, counts, widths):
             # With a few postings of code 0 for one of the list it cannot be the shortest.
             if last == first or labels[last - 1] >> width > 4 * (last - first):
                 continue
-            count, before = last - first, np.int64(-1)
+            count = last - first
+            before = np.int64(-1)
             for p in range(np.uint64(first), np.uint64(last)):
                 count += (labels[p] - before - 1) >> width
                 before = labels[p]
@@ -173,9 +176,11 @@ def pack_lists(indptr, labels, codes, begins, counts, widths, packed):
         Overwritten.
     """
     for j in range(widths.shape[0]):
-        width, at = np.int64(widths[j]), begins[j]
+        width = np.int64(widths[j])
+        at = begins[j]
         bit = (at + counts[j]) << 3
-        mask, before = (np.int64(1) << width) - 1, np.int64(-1)
+        mask = (np.int64(1) << width) - 1
+        before = np.int64(-1)
         for p in range(indptr[j], indptr[j + 1]):
             distance = labels[p] - before - 1
             while distance > mask:
@@ -216,7 +221,9 @@ def unpack_lists(begins, counts, widths, packed, indptr, labels, codes):
         indptr[j] = to
         width, at = np.uint64(widths[j]), np.uint64(begins[j])
         end = at + np.uint64(counts[j])
-        bit, mask, label = end << _THREE, (_ONE << width) - _ONE, _BEFORE_FIRST
+        bit = end << _THREE
+        mask = (_ONE << width) - _ONE
+        label = _BEFORE_FIRST
         while at < end:
             label += _ONE + _read_bits(packed, bit, mask)
             if packed[at] != 0:
@@ -243,7 +250,9 @@ def lead_outside(features, begins, counts, widths, packed, n_labels):
     for f in range(features.shape[0]):
         j = features[f]
         n, width = np.uint64(counts[j]), np.uint64(widths[j])
-        bit, mask, label = (np.uint64(begins[j]) + n) << _THREE, (_ONE << width) - _ONE, n
+        bit = (np.uint64(begins[j]) + n) << _THREE
+        mask = (_ONE << width) - _ONE
+        label = n
         for _ in range(n):
             label += _read_bits(packed, bit, mask)
             bit += width

@@ -51,7 +51,8 @@ def _partition(scores, labels, low, high):
 @inlined
 def select_first(scores, labels, n, k):
     """Move the k best of the leading n to the front, in any order."""
-    low, high = 0, n - 1
+    low = 0
+    high = n - 1
     while low < high:
         end = _partition(scores, labels, low, high)
         if k <= end + 1:
@@ -77,7 +78,9 @@ def sort_best_first(scores, labels, n, stack):
     stack : ndarray
         From ``sort_stack``.
     """
-    low, high, depth = 0, n - 1, 0
+    low = 0
+    high = n - 1
+    depth = 0
     while True:
         while high - low >= _SHORT:
             end = _partition(scores, labels, low, high)
@@ -89,7 +92,9 @@ def sort_best_first(scores, labels, n, stack):
                 low = end + 1
             depth += 2
         for at in range(low + 1, high + 1):
-            score, label, to = scores[at], labels[at], at
+            score = scores[at]
+            label = labels[at]
+            to = at
             while to > low and _better(score, label, scores[to - 1], labels[to - 1]):
                 scores[to], labels[to] = scores[to - 1], labels[to - 1]
                 to -= 1
@@ -153,7 +158,8 @@ def choose_labels(scores, begin, first_label, k, size, floor, labels, best):
             size += np.uint64(scores[at] > floor)
         if size >= np.uint64(2 * k):
             select_first(best, labels, np.int64(size), k)
-            floor, size = worst_score(best, k), np.uint64(k)
+            floor = worst_score(best, k)
+            size = np.uint64(k)
     return size, floor
 
 

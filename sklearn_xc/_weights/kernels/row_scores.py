@@ -40,7 +40,8 @@ def topk_rows(X, first, weights, bases, k, labels, best):
         The leading k columns are overwritten.
     """
     order = np.empty(_longest_row(X[0], first, labels.shape[0]), np.int64)
-    scores, lanes = np.zeros(weights[4].shape[1], best.dtype), np.empty(N_LANES, best.dtype)
+    scores = np.zeros(weights[4].shape[1], best.dtype)
+    lanes = np.empty(N_LANES, best.dtype)
     for r in range(labels.shape[0]):
         _score_row(X, first + r, weights, bases, order, scores)
         select_best(scores[: bases.shape[1]], k, labels[r], best[r], lanes)
@@ -99,7 +100,8 @@ def _score_row(X, i, weights, bases, order, scores):
     """Write the scores of all labels for row i."""
     indptr, indices, data = X
     w_indptr, w_labels, w_values, slot, columns, packing = weights
-    n, n_lists = indptr[i + 1] - indptr[i], _order_row(indptr, indices, i, slot, order)
+    n = indptr[i + 1] - indptr[i]
+    n_lists = _order_row(indptr, indices, i, slot, order)
     base = bases[np.int64(_is_blank(indptr, indices, i, w_indptr, slot))]
     for label in range(base.shape[0]):
         scores[label] = base[label]
@@ -193,7 +195,8 @@ def _add_codes(row, lists, slot, columns, packing, scores):
     while q < n:
         t0 = order[q]
         j0 = indices[t0]
-        v0, c0 = data[t0] * scale[j0], columns[slot[j0]]
+        v0 = data[t0] * scale[j0]
+        c0 = columns[slot[j0]]
         for label in range(scores.shape[0]):
             scores[label] += v0 * weight_of_column(c0[label], scores)
         q += 1

@@ -63,7 +63,8 @@ class Exact(GradientMethod):
         out = LabelGradient.empty(n, n_labels, W.dtype)
 
         def score(first: int, last: int) -> None:
-            part, into = batch.part(first, last), out.part(first, last)
+            part = batch.part(first, last)
+            into = out.part(first, last)
             self.loss.over_all(scores[first:last], part, into)
 
         share_instances(team, n, n_labels, score)
@@ -112,7 +113,8 @@ class Sampled(GradientMethod):
         rng = np.random.default_rng((*self.seed, self.step))
         self.step += 1
         drawn = rng.choice(len(W), self.n_candidates, replace=False, shuffle=False)
-        n, room = len(batch.V), self.n_candidates + int(np.diff(batch.indptr).max())
+        n = len(batch.V)
+        room = self.n_candidates + int(np.diff(batch.indptr).max())
         labels = np.tile(drawn.astype(np.int32), (n, 1))
         found = Candidates(labels, batch.V @ W[drawn].T, np.full(n, self.n_candidates))
         out = LabelGradient.empty(n, room, W.dtype)

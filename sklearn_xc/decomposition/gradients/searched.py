@@ -135,12 +135,14 @@ class Searched(GradientMethod):
     ) -> LabelGradient:
         """Return the gradient by the scores."""
         assert found is not None
-        n, room = len(batch.V), self.n_candidates + int(np.diff(batch.indptr).max())
+        n = len(batch.V)
+        room = self.n_candidates + int(np.diff(batch.indptr).max())
         out = LabelGradient.empty(n, room, W.dtype)
         wants_more = np.empty(n, np.bool_)
 
         def score(first: int, last: int) -> None:
-            part, into = batch.part(first, last), out.part(first, last)
+            part = batch.part(first, last)
+            into = out.part(first, last)
             wants_more[first:last] = self._score(W, part, found.part(first, last), into)
 
         share_instances(team, n, len(W), score)
@@ -162,7 +164,8 @@ class Searched(GradientMethod):
         """Write the gradient; return which instances needed more candidates than `found`."""
         index = self.following.index
         wants_more = self.loss.over_found(W, batch, found, index.has_exact_scores, out)
-        short, n_found = np.flatnonzero(wants_more), found.labels.shape[1]
+        short = np.flatnonzero(wants_more)
+        n_found = found.labels.shape[1]
         while len(short) and n_found < self.n_candidates:
             n_found = min(_FURTHER * n_found, self.n_candidates)
             found = index.query(read_only(batch.V[short]), n_found)

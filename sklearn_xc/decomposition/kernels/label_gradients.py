@@ -97,7 +97,8 @@ def _searched_kernel(gradient: Callable[..., Any]) -> Any:
                 z[t - first] = score(W, positives[t], V, i)
             n = n_positive = last - first
             total, squares, n_scored = 0.0, 0.0, 0
-            done, until = 0, n_found[i] if is_exact else _FIRST_LABELS
+            done = 0
+            until = n_found[i] if is_exact else _FIRST_LABELS
             while True:
                 until = min(until, n_found[i])
                 for t in range(done, until):

@@ -81,7 +81,8 @@ def _move(m, gradients, n, tau, step):
     """Move the scores of labels with a large gradient in some block towards their mean."""
     n_blocks = m.shape[0]
     for k in range(n):
-        largest, mean = -1.0, 0.0
+        largest = -1.0
+        mean = 0.0
         for j in range(n_blocks):
             largest = max(largest, abs(gradients[j, k]))
             mean += m[j, k] / n_blocks
@@ -133,7 +134,8 @@ def message_passing_kernel(gradient: Callable[..., Any]) -> Any:
         table = np.empty(length, np.int32)
         for i in range(labels_out.shape[0]):
             counts_out[i], losses_out[i] = 0, 0.0
-            n_positive, labels = positives[0][i + 1] - positives[0][i], labels_out[i]
+            n_positive = positives[0][i + 1] - positives[0][i]
+            labels = labels_out[i]
             if n_positive == 0:
                 continue
             n = _list_scores(i, blocks, positives, labels, m, table)

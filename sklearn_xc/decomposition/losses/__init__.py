@@ -94,7 +94,9 @@ LABEL_SET_LOSSES: dict[str, Callable[..., LabelSetLoss]] = {
 }
 #: Attributes of every loss; see `LabelSetLoss`.
 _ATTRIBUTES = ("gradient", "support_floor", "parameters")
-_ARRAY, _FLOAT, _INT = numba.float64[::1], numba.float64, numba.int64
+_ARRAY = numba.float64[::1]
+_FLOAT = numba.float64
+_INT = numba.int64
 
 
 def make_label_set_loss(loss: str | LabelSetLoss, caller: str = "loss") -> LabelSetLoss:

@@ -88,7 +88,8 @@ def gradient(scores, n_positive, n, parameters, out, work):
         between = gap - rise - fall
         if between <= 0.0:
             rise = _meet(wet_n[:n_rise], wet_p[:n_fall], gap, gap - fall, min(rise, gap))
-            fall, between = gap - rise, 0.0
+            fall = gap - rise
+            between = 0.0
 
     scale = 1.0 / smoothing
     squares = 0.0

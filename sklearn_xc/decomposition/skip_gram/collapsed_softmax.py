@@ -38,7 +38,8 @@ class Reference:
         self.W = W.copy()
         self.W[:, -1] -= log_shares
         weighted = self.shares[:, None] * self.W
-        self.mean, self.second = weighted.sum(axis=0), self.W.T @ weighted
+        self.mean = weighted.sum(axis=0)
+        self.second = self.W.T @ weighted
         self._a = np.zeros(W.shape[1])
         self._C = np.zeros((W.shape[1], W.shape[1]))
 

@@ -183,7 +183,8 @@ def count_contexts(
     new_numbers[kept] = np.arange(len(kept), dtype=np.int32)
     limits = _keep_limits(frequencies[kept], subsample)
     n_draws = 1 if (limits == _ALWAYS).all() else _DRAWS
-    weights, n_words = np.arange(window, 0, -1, dtype=np.uint32), len(kept)
+    weights = np.arange(window, 0, -1, dtype=np.uint32)
+    n_words = len(kept)
     total = sp.csr_array((n_words, n_words), dtype=np.int64)
     with Team(n_threads) as team:
         for number in range(n_draws):
@@ -202,7 +203,8 @@ def count_contexts(
     words = np.empty(n_words, object)
     words[:] = [names[number] for number in kept.tolist()]
     counts = (total.data / (window * n_draws)).astype(np.float32)
-    indptr, indices = total.indptr.astype(np.int64), total.indices.astype(np.int32)
+    indptr = total.indptr.astype(np.int64)
+    indices = total.indices.astype(np.int32)
     return WordCounts(words, frequencies[kept], indptr, indices, counts)
 
 
@@ -292,7 +294,10 @@ def _blocks(
     """
     window = len(weights)
     size = max(1, min(_BLOCK, _MOST_WEIGHT // (2 * int(weights.sum()))))
-    text, first, position, is_open = np.array([END], np.int32), 1, 0, False
+    text = np.array([END], np.int32)
+    first = 1
+    position = 0
+    is_open = False
     for chunk in chunks:
         kept = np.empty(len(chunk), np.int32)
         how = limits, key, position, is_open, kept, 0
@@ -315,7 +320,8 @@ def _count_block(
 ) -> sp.csr_array:
     """Return the summed integer weights of all pairs that begin in a block."""
     text, first, last = block
-    starts, positions = np.zeros(n_words + 1, np.int64), np.empty(last - first, np.int32)
+    starts = np.zeros(n_words + 1, np.int64)
+    positions = np.empty(last - first, np.int32)
     order_by_word(text, first, last, starts, positions)
     most = np.minimum(2 * len(weights) * np.diff(starts), n_words)
     ends = np.cumsum(most)

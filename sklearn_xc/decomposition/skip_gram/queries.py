@@ -235,7 +235,8 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def _rows_of(self, method: str, **given: Any) -> tuple[np.ndarray, bool]:
         """Return the rows of words, (n, number of arguments), and whether each was a single one."""
-        caller, columns = self._ask(method), []
+        caller = self._ask(method)
+        columns = []
         for name, words in given.items():
             array = as_words([words] if isinstance(words, str) else words, f"{caller}: {name}")
             if array.ndim != 1:
@@ -284,7 +285,8 @@ def nearest_rows(
     cosines : ndarray of float64 of shape (n, width)
         0 with a vector of zeros.
     """
-    units, n_terms = _units(vectors), rows.shape[1]
+    units = _units(vectors)
+    n_terms = rows.shape[1]
     sums = np.einsum("t,itj->ij", signs, units[rows])
     sums[np.abs(sums).max(axis=1, initial=0.0) < _CANCELLED * n_terms] = 0.0
     index = ExactIndex()
@@ -387,7 +389,8 @@ def require_known(
     if not missing.size:
         return rows
     unknown = list(dict.fromkeys(words.ravel()[missing].tolist()))
-    got, hint = ", ".join(map(repr, unknown[:_NAMED])), did_you_mean(unknown[0], list(known))
+    got = ", ".join(map(repr, unknown[:_NAMED]))
+    hint = did_you_mean(unknown[0], list(known))
     if len(unknown) > _NAMED:
         got += f" and {len(unknown) - _NAMED} more"
     raise ValueError(

@@ -273,7 +273,8 @@ class DecompMIPSSkipGram(
         >>> model.most_similar("apple", k=1)[0].tolist()
         ['cherry']
         """
-        caller, seed = type(self).__name__, draw_seed(self.random_state)
+        caller = type(self).__name__
+        seed = draw_seed(self.random_state)
         counted = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
         counts = counted.counts
         if self.vectors == "sum" and len(counts.of_words) != counts.n_contexts:
@@ -332,8 +333,10 @@ class DecompMIPSSkipGram(
         True
         """
         check_is_fitted(self)
-        caller, shape = type(self).__name__, (len(self.words_), len(self.contexts_))
-        matrix, seed = as_counts(X, caller), draw_seed(self.random_state)
+        caller = type(self).__name__
+        shape = (len(self.words_), len(self.contexts_))
+        matrix = as_counts(X, caller)
+        seed = draw_seed(self.random_state)
         if matrix.shape != shape:
             raise ValueError(
                 f"{caller}: X must have the shape of the counts of fit, {shape}. Got "
@@ -418,7 +421,8 @@ class DecompMIPSSkipGram(
         """Return all attributes, with the current vectors."""
         W = training.outputs.values
         loss, seconds = (np.array(column) for column in zip(*report, strict=True))
-        U, outputs = training.inputs.values, np.ascontiguousarray(W[:, :-1])
+        U = training.inputs.values
+        outputs = np.ascontiguousarray(W[:, :-1])
         self.__dict__.pop("_positions", None)
         return vars(self) | {
             "input_vectors_": U,

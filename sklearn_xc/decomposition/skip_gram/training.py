@@ -51,7 +51,8 @@ from sklearn_xc.decomposition.skip_gram.kernels.collapsed_softmax import (
 from sklearn_xc.search.protocol import Candidates
 
 #: Words of a mini-batch, and the scores that it may have in all where all contexts are scored.
-WORDS, SCORES = 128, 2**23
+WORDS = 128
+SCORES = 2**23
 #: Contexts, words and columns per piece of a product, for any number of threads.
 _CONTEXTS, _PIECE, _COLUMNS = 4096, 32, 16
 #: Contexts per word that the second step of an iteration reuses from the first.
@@ -78,7 +79,8 @@ def random_start(counts: Cooccurrences, dim: int, seed: int) -> tuple[np.ndarray
     An intercept is the logarithm of the context's share of all counts: each word starts with
     the mean over all words.
     """
-    rng, n = np.random.default_rng((seed, 0)), len(counts.of_words)
+    rng = np.random.default_rng((seed, 0))
+    n = len(counts.of_words)
     U = rng.standard_normal((n, dim), np.float32) * np.float32(_NORM / np.sqrt(dim))
     U[counts.of_words == 0] = 0
     W = np.empty((counts.n_contexts, dim + 1), np.float32)
@@ -276,7 +278,8 @@ class Training:
         With it comes the loss for each pair.
         """
         counts, W = self.counts, self.outputs.values
-        G, loss = np.zeros_like(W), 0.0
+        G = np.zeros_like(W)
+        loss = 0.0
         reference = Reference(W, self.log_shares)
         self._kept = []
         for _, batch, found, losses in self._batches(team, 0, counts.of_words, reference):
@@ -329,7 +332,8 @@ class Training:
             if phase == 0:
                 found = self.method.search(W, batch.V, team)
                 gradient = self.method.of(W, batch, found, team)  # type: ignore[arg-type]
-                width, none = int(batch.n_kept.max()), np.empty((len(some), 0), W.dtype)
+                width = int(batch.n_kept.max())
+                none = np.empty((len(some), 0), W.dtype)
                 kept = batch.kept[:, :width].copy()
                 self._kept.append(Candidates(kept, none, batch.n_kept))
             else:
@@ -340,7 +344,8 @@ class Training:
         self, words: np.ndarray, key: tuple[int, int], weight: np.ndarray, reference: Reference
     ) -> WordBatch:
         """Return a mini-batch of words; its sample is keyed by the phase and its number."""
-        n, W = len(words), self.outputs.values
+        n = len(words)
+        W = self.outputs.values
         V = with_intercepts(self.inputs.values[words], np.ones(n))
         indptr, contexts, shares = self.counts.of_rows(words, W.dtype)
         drawn = self.sampler.draw(np.random.default_rng((self.seed, self.n_iter, *key)))
@@ -375,7 +380,8 @@ class Training:
         self, W: np.ndarray, batch: WordBatch, found: Candidates, team: Team
     ) -> LabelGradient:
         """Return the gradient over contexts that mattered in the step before."""
-        n, room = len(batch.V), found.labels.shape[1] + int(np.diff(batch.indptr).max())
+        n = len(batch.V)
+        room = found.labels.shape[1] + int(np.diff(batch.indptr).max())
         out = LabelGradient.empty(n, room, W.dtype)
 
         def score(first: int, last: int) -> None:
@@ -389,7 +395,8 @@ class Training:
         self, batch: WordBatch, found: LabelGradient | np.ndarray, team: Team
     ) -> np.ndarray:
         """Return the gradient by V, one column more than input vectors have."""
-        W, out = self.outputs.values, np.empty_like(batch.V)
+        W = self.outputs.values
+        out = np.empty_like(batch.V)
         drawn = W[batch.drawn.labels]
 
         def add(first: int, last: int) -> None:
@@ -433,7 +440,8 @@ def training_bytes(
     n_sampled: int,
 ) -> int:
     """Return the bytes of a training at its peak."""
-    n_words, n_contexts = len(counts.of_words), counts.n_contexts
+    n_words = len(counts.of_words)
+    n_contexts = counts.n_contexts
     of_inputs, of_outputs = 4 * n_words * dim, 4 * n_contexts * (dim + 1)
     # Values, last steps, gradients and temporaries: while output vectors move, and input vectors.
     needed = max(2 * of_inputs + 6 * of_outputs, 4 * of_inputs + 3 * of_outputs)

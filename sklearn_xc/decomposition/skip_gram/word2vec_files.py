@@ -26,7 +26,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")  # which UTF-8 cannot write
 _HEADER = re.compile(rb"[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t]*\r?\n")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 #: Longest header and word, bytes by which the format is detected, and numbers written at a time.
-_MOST_HEADER, _MOST_WORD, _SAMPLE, _NUMBERS = 200, 2**16, 2**12, 2**16
+_MOST_HEADER = 200
+_MOST_WORD = 2**16
+_SAMPLE = 2**12
+_NUMBERS = 2**16
 _ROWS = 2**12
 
 

@@ -162,7 +162,8 @@ class BagOfEmbeddings(BaseEstimator):
 
     def start(self, inputs: sp.csr_array, dim: int, seed: int) -> None:
         """Make initial parameters; see `Encoder.start`."""
-        rng, dtype = np.random.default_rng(seed), inputs.dtype
+        rng = np.random.default_rng(seed)
+        dtype = inputs.dtype
         indptr = inputs.indptr.astype(np.int64)
         squares = squared_norms(read_only(indptr[:-1]), np.diff(indptr), read_only(inputs.data))
         squares = squares[squares > 0]
@@ -170,7 +171,8 @@ class BagOfEmbeddings(BaseEstimator):
         shape = inputs.shape[1], dim
         self.embeddings_ = rng.standard_normal(shape, dtype)  # type: ignore[arg-type]
         self.embeddings_ *= dtype.type((dim * mean_square) ** -0.5)
-        names, given = self.__dict__.pop("_feature_names", None), self._given()
+        names = self.__dict__.pop("_feature_names", None)
+        given = self._given()
         self.is_given_ = (
             None if given is None else given.replace(self.embeddings_, names, mean_square**-0.5)
         )
@@ -215,7 +217,8 @@ class BagOfEmbeddings(BaseEstimator):
     def encode(self, inputs: sp.csr_array, n_jobs: int | None = None) -> np.ndarray:
         """Return embeddings, (n, dim); see `Encoder.encode`."""
         whole = self._entries(inputs)
-        n, dim = len(whole.starts), self.embeddings_.shape[1]
+        n = len(whole.starts)
+        dim = self.embeddings_.shape[1]
         out = np.zeros((n, dim), self.embeddings_.dtype)
 
         def work(first: int, last: int) -> None:
@@ -285,7 +288,8 @@ class BagOfEmbeddings(BaseEstimator):
 
     def _entries(self, inputs: sp.csr_array) -> Entries:
         """Return the features of the inputs, in the types that kernels read."""
-        n_features, dtype = len(self.embeddings_), self.embeddings_.dtype
+        n_features = len(self.embeddings_)
+        dtype = self.embeddings_.dtype
         if inputs.shape[1] != n_features:
             raise ValueError(
                 f"{type(self).__name__}: inputs must have {n_features} features, as in start. Got "

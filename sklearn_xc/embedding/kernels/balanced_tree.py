@@ -68,7 +68,8 @@ def split_subtree(V, order, cluster, first, last, n_clusters, first_cluster, nod
     int
         How many of the node's clusters are in its left child; 0 if it is a cluster.
     """
-    m, dim = last - first, V.shape[1]
+    m = last - first
+    dim = V.shape[1]
     keys, ranked = np.empty(m, V.dtype), np.empty(m, V.dtype)
     places, moved = np.empty(m, np.int32), np.empty(m, np.int32)
     work = keys, ranked, places, np.empty(dim), np.empty(dim)
@@ -86,7 +87,8 @@ def split_subtree(V, order, cluster, first, last, n_clusters, first_cluster, nod
             continue
         if levels == 0:
             continue
-        rows, node_key = order[begin:end], mix(key + np.uint64(number) * _GOLDEN)
+        rows = order[begin:end]
+        node_key = mix(key + np.uint64(number) * _GOLDEN)
         n_left = _find_normal(V, rows, c, node_key, work, normal, best)
         middle = begin + rows_on_the_left(end - begin, c, n_left)
         _cut(V, rows, middle - begin, best, keys, ranked, places, moved)
@@ -107,7 +109,8 @@ def _find_normal(V, rows, n_clusters, key, work, normal, best):
     """
     m, dim = rows.shape[0], V.shape[1]
     n_sample = min(m, _SAMPLE)
-    n_left, most = n_clusters // 2, -1.0
+    n_left = n_clusters // 2
+    most = -1.0
     for j in range(np.uint64(dim)):  # no length is known if a row is not finite
         best[j] = 0.0
     for start in range(_STARTS):
@@ -146,7 +149,8 @@ def _move_centroids(V, rows, n_sample, n_clusters, n_left, n_rounds, n_free, wor
         Clusters on the left.
     """
     keys, ranked, places, sums, total = work
-    m, dim = rows.shape[0], np.uint64(V.shape[1])
+    m = rows.shape[0]
+    dim = np.uint64(V.shape[1])
     for j in range(dim):
         total[j] = 0.0
     for i in range(n_sample):
@@ -200,7 +204,9 @@ def _best_place(ranked, m, n_sample, n_clusters, n_left):
         total += np.float64(ranked[i])
     lowest = max(1, -(-n_clusters // 4))
     step = max(1, n_clusters // n_sample)
-    most, done, left = -1.0, 0, 0.0
+    most = -1.0
+    done = 0
+    left = 0.0
     for a in range(lowest, n_clusters - lowest + 1, step):
         k = _sampled_rows(m, n_sample, n_clusters, a)
         while done < k:
@@ -216,7 +222,8 @@ def _best_place(ranked, m, n_sample, n_clusters, n_left):
 @inlined
 def _project(V, rows, n_sample, normal, keys, ranked, places):
     """Write the rows' inner products with the normal."""
-    m, normals = rows.shape[0], normal.reshape((1, normal.shape[0]))
+    m = rows.shape[0]
+    normals = normal.reshape((1, normal.shape[0]))
     for i in range(n_sample):
         row = np.uint64(rows[i * m // n_sample])
         number = dot_of_rows(V, row, normals, np.uint64(0), np.uint64(0))

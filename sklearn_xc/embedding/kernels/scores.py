@@ -148,7 +148,8 @@ def mix_probabilities(trees, linear, mixture, scores, last, out):
     share, start, floor, factor = mixture
     n_scores = scores.shape[1]
     for i in range(out.shape[0]):
-        total, odds = 0.0, linear[n_scores + 1] + linear[n_scores] * np.float64(last[i])
+        total = 0.0
+        odds = linear[n_scores + 1] + linear[n_scores] * np.float64(last[i])
         for s in range(n_scores):
             score = np.float64(scores[i, s])
             total += score

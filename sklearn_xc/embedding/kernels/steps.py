@@ -47,7 +47,8 @@ def multiply_rows(U, M, out):
     blocks = _blocks_of_columns(M)
     width = blocks.shape[1]
     columns = np.arange(dim).astype(np.int32)
-    factors, products = np.ones(width, M.dtype), np.zeros(width, M.dtype)
+    factors = np.ones(width, M.dtype)
+    products = np.zeros(width, M.dtype)
     start, stop = np.uint64(0), np.uint64(dim)
     for begin in range(0, n, _TOGETHER):
         end = min(begin + _TOGETHER, n)
@@ -207,7 +208,8 @@ def triplet_gradient(
             if columns[positives[t]] >= 0:
                 row[columns[positives[t]]] = lowest
         one = scores.dtype.type(weight[i])
-        total, n = np.float64(0.0), 0
+        total = np.float64(0.0)
+        n = 0
         for k in range(np.uint64(row.shape[0])):
             is_violation = row[k] > limit
             n += is_violation

@@ -87,7 +87,8 @@ def balanced_clusters(
 def clusters_of(V: np.ndarray, n_clusters: int, seed: int, n_jobs: int | None) -> np.ndarray:
     """Return what ``balanced_clusters`` does, of arrays that have been checked; NaN are any row."""
     V, n = read_only(np.ascontiguousarray(V)), len(V)
-    order, cluster = np.arange(n, dtype=np.int32), np.zeros(n, np.int64)
+    order = np.arange(n, dtype=np.int32)
+    cluster = np.zeros(n, np.int64)
     key = mix_key(seed, 0)
 
     def split_all(nodes: list[tuple[int, int, int, int, int]], depth: int) -> list[int]:

@@ -18,7 +18,8 @@ _STEPS_OF_EPOCH, _SMALLEST_BATCH, _LARGEST_BATCH = 200, 64, 1600
 #: Streams of random numbers: mini-batches of an epoch, and what else a sampler draws.
 BATCHES, CLUSTERS, INDEX = 0, 1, 2
 #: Queries of a search, and labels found at a time for instances with very many true labels.
-_TOGETHER, _CANDIDATES = 8192, 2**23
+_TOGETHER = 8192
+_CANDIDATES = 2**23
 
 
 class InBatchSampler(BaseEstimator):

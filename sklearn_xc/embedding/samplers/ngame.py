@@ -48,10 +48,12 @@ class ClusterSampler(InBatchSampler):
         starts = self._starts_at(epoch)
         sizes = np.diff(starts)
         order = np.random.default_rng((self.seed_, epoch, BATCHES)).permutation(len(sizes))
-        firsts, ends = starts[order], np.cumsum(sizes[order])
+        firsts = starts[order]
+        ends = np.cumsum(sizes[order])
         shifts = np.repeat(firsts - ends + sizes[order], sizes[order])
         queue = self._rows[np.arange(len(self._rows)) + shifts]
-        front, back = 0, len(queue)
+        front = 0
+        back = len(queue)
         while front < back:
             n_whole = np.searchsorted(ends, front + self.batch_size_, side="right")
             end = min(int(ends[n_whole - 1]), back)

@@ -158,7 +158,8 @@ class Mixture:
     """
 
     def __init__(self, learners: list[Any], shares: Sequence[float]) -> None:
-        self.learners, self.shares = learners, tuple(shares)
+        self.learners = learners
+        self.shares = tuple(shares)
 
     def predict_proba(self, features: np.ndarray) -> np.ndarray:
         """Return the mean, (n_pairs, 2)."""

@@ -125,7 +125,8 @@ def among(
     keys = pairs.rows * n_labels + pairs.labels
     known = shortlist.rows * n_labels + shortlist.labels
     is_listed = np.isin(keys, known)
-    scores, ranks = pairs.scores.copy(), pairs.ranks + depth
+    scores = pairs.scores.copy()
+    ranks = pairs.ranks + depth
     for member, (labels, values) in enumerate(plain):
         own = _keys(labels, n_labels).ravel()
         order = np.argsort(own, kind="stable")
@@ -289,7 +290,8 @@ class PairTraining:
             for of_member in zip(*held_out.answers, strict=True)
         ]
         self.rows = np.concatenate(held_out.rows)
-        self.weight, self.n = held_out.weight[self.rows], len(held_out.weight)
+        self.weight = held_out.weight[self.rows]
+        self.n = len(held_out.weight)
         self.params = {} if (self.weight == 1.0).all() else params
         indptr, labels = held_out.targets.by_instance(self.n)
         shape = (self.n, len(held_out.targets.classes))

@@ -139,7 +139,8 @@ class StackedModel(AnswersBlankRows, XCClassifier):
     ) -> list[Answers]:
         """Return the best labels of all members, at least k and as many as features need."""
         k = min(max(k, self._depth()), len(self.classes_)) if allowed is None else k
-        caller, are_columns = type(self).__name__, self._targets_kind != "classes"
+        caller = type(self).__name__
+        are_columns = self._targets_kind != "classes"
 
         def ask_member(name: str, fitted: Any) -> Answers:
             how: Any = {"are_columns": are_columns, "unseen": self._unseen_labels}
@@ -197,7 +198,8 @@ class StackedModel(AnswersBlankRows, XCClassifier):
         return chances * self._gains()[pairs.labels]
 
     def _dense(self, X: Any, values: Values) -> np.ndarray:
-        n, n_labels = n_rows(X, type(self).__name__), len(self.classes_)
+        n = n_rows(X, type(self).__name__)
+        n_labels = len(self.classes_)
         require_bytes(
             16 * n * n_labels,
             None,
@@ -226,9 +228,11 @@ class StackedModel(AnswersBlankRows, XCClassifier):
         name = type(self).__name__
         check_sparse(X, "X", name)
         refuse_masks_and_dates(X, f"{name}: X")
-        n, blank = n_rows(X, name), self._are_blank(X)
+        n = n_rows(X, name)
+        blank = self._are_blank(X)
         if allowed is not None and allowed.indptr is not None:
-            labels, best = np.full((n, k), -1, np.int64), None
+            labels = np.full((n, k), -1, np.int64)
+            best = None
             for rows, size in rows_of_like_size(allowed.counts, k, _CHUNK_CANDIDATES):
                 part = X if len(rows) == n else safe_indexing(as_rows(X), rows)
                 of_rows = blank[rows], k, values, 0, allowed.take(rows), size
@@ -254,7 +258,8 @@ class StackedModel(AnswersBlankRows, XCClassifier):
         allowed: AllowedLabels | None,
         most: int = 0,
     ) -> tuple[np.ndarray, np.ndarray]:
-        members, depth = list(self.named_estimators_.items()), self._depth()
+        members = list(self.named_estimators_.items())
+        depth = self._depth()
         answers = self._ask(members, X, max(k, depth + n_more) if allowed is None else 0)
         plain = [Answers(*(a[:, :depth] for a in both)) for both in answers]
         shortlist = self._seen(gather(plain, self.n_candidates))
@@ -526,7 +531,8 @@ class StackingXC(LearnsFromHeldOut, StackedModel, BaseComposition):
         ValueError, TypeError
             If an argument is invalid. Errors of a member are raised with its name.
         """
-        began, caller = time.perf_counter(), type(self).__name__
+        began = time.perf_counter()
+        caller = type(self).__name__
         members = self._check_members()
         reads_matrix = all(reads_features(member) for _, member in members)
         if reads_matrix:

@@ -125,7 +125,9 @@ class SklearnXCBackend(AnnifBackend):
 
     def _read(self, corpus: Any) -> tuple[list[str], list[list[str]]]:
         """Return the words and the URIs of all documents that have both."""
-        texts, uris, n_left_out = [], [], 0
+        texts = []
+        uris = []
+        n_left_out = 0
         subjects = self.project.subjects
         for document in corpus.documents:
             words = self._words(document.text)

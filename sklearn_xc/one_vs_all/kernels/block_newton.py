@@ -281,7 +281,8 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
     """
     is_compactable, compact = rows_of.is_compactable, rows_of.compact
     list_active = row_functions(loss, rows_of).list_active
-    take_step, find_direction = step_function(loss, rows_of), direction_function(loss, rows_of)
+    take_step = step_function(loss, rows_of)
+    find_direction = direction_function(loss, rows_of)
     rows_of_lane = _working_set_of if rows_of is csr_rows else _all_rows
 
     @kernel
@@ -324,11 +325,14 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
                     n_listed = list_active(own, trial, listed, scratch.changes)
                 n = take_step(own, lanes, k, listed, n_listed, has_set, scratch)
                 if n >= 0:
-                    X, rows, n_local = own.X, scratch.rows[:n], d
+                    X = own.X
+                    rows = scratch.rows[:n]
+                    n_local = d
                     is_copy = is_compactable(X, rows, scratch.room)
                     if is_copy:
                         n_local = compact(X, rows, scratch.position, scratch.touched, scratch.local)
-                        X, rows = scratch.local, scratch.every_row[:n]
+                        X = scratch.local
+                        rows = scratch.every_row[:n]
                     find_direction(own, lanes, k, X, rows, n_local, is_copy, cg, scratch)
                     if is_copy:
                         for j in range(n_local):

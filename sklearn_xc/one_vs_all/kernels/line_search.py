@@ -201,7 +201,8 @@ def row_functions(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
 @functools.cache
 def _line_search(loss: Any, rows_of: ModuleType) -> Any:
     """Compile the line search for a loss and a layout of rows."""
-    functions, has_kink = row_functions(loss, rows_of), loss.has_kink
+    functions = row_functions(loss, rows_of)
+    has_kink = loss.has_kink
     score_rows, sum_losses = functions.score_rows, functions.sum_losses
 
     @inlined
@@ -245,7 +246,8 @@ def _line_search(loss: Any, rows_of: ModuleType) -> Any:
 @functools.cache
 def _trial_functions(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
     """Return ``evaluate`` and ``accept``."""
-    functions, has_kink = row_functions(loss, rows_of), loss.has_kink
+    functions = row_functions(loss, rows_of)
+    has_kink = loss.has_kink
     active_below = float(loss.active_below)
     sum_losses, keep_active = functions.sum_losses, functions.keep_active
 
@@ -259,7 +261,8 @@ def _trial_functions(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
     @inlined
     def list_trial_rows(data, lanes, k, candidates, scratch):
         """List the candidates and positives, or all rows; mark the positives."""
-        rows, positives = scratch.rows, positives_of(data, lanes, k)
+        rows = scratch.rows
+        positives = positives_of(data, lanes, k)
         if has_kink:
             n = merge_rows(candidates, positives, rows)
         else:
@@ -307,7 +310,8 @@ def _trial_functions(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
 def step_function(loss: Any, rows_of: ModuleType) -> Any:
     """Compile the step from a trial point for a loss and a layout of rows."""
     score_rows, has_kink = row_functions(loss, rows_of).score_rows, loss.has_kink
-    trials, line_search = _trial_functions(loss, rows_of), _line_search(loss, rows_of)
+    trials = _trial_functions(loss, rows_of)
+    line_search = _line_search(loss, rows_of)
     objective, accept = trials.objective, trials.accept
     list_trial_rows = trials.list_trial_rows
     keep_active_candidates = trials.keep_active_candidates
@@ -354,7 +358,8 @@ def step_function(loss: Any, rows_of: ModuleType) -> Any:
 @functools.cache
 def step_limit(loss: Any, rows_of: ModuleType) -> Any:
     """Compile the limit on steps that cross the kink for a loss and a layout of rows."""
-    score_rows, active_below = row_functions(loss, rows_of).score_rows, float(loss.active_below)
+    score_rows = row_functions(loss, rows_of).score_rows
+    active_below = float(loss.active_below)
 
     @inlined
     def limit_step(data, lanes, k, w, v, scratch):

@@ -41,7 +41,8 @@ def constant_scores_kernel(loss: Any) -> Any:
             Overwritten.
         """
         for label in range(out.shape[0]):
-            low, high = -_BOUND, _BOUND
+            low = -_BOUND
+            high = _BOUND
             middle = 0.0
             while low < middle < high:
                 rise = middle + positive[label] * slope(middle) - negative[label] * slope(-middle)

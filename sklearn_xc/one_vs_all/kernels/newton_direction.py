@@ -214,7 +214,9 @@ def add_ridge_gradient(w, norm2, n_local, is_copy, scratch, gradient):
 @inlined
 def write_trial(w, v, n_local, is_copy, scratch, scale, untouched, intercept):
     """Write the trial point at the end of the step in ``work[0]``, divided by `scale`."""
-    step, dtype, length = scratch.work[0], w.dtype.type, 1.0 / scale
+    step = scratch.work[0]
+    dtype = w.dtype.type
+    length = 1.0 / scale
     d = w.shape[0] - 1
     if is_copy:
         # The untouched coordinates move along w.
@@ -235,8 +237,10 @@ def write_trial(w, v, n_local, is_copy, scratch, scale, untouched, intercept):
 @functools.cache
 def direction_function(loss: Any, rows_of: ModuleType) -> Any:
     """Compile the Newton direction for a loss and a layout of rows."""
-    add_gradient, conjugate_gradients = gradient_function(rows_of), cg_function(rows_of)
-    limit_step, has_kink = step_limit(loss, rows_of), loss.has_kink
+    add_gradient = gradient_function(rows_of)
+    conjugate_gradients = cg_function(rows_of)
+    limit_step = step_limit(loss, rows_of)
+    has_kink = loss.has_kink
 
     @inlined
     def find_direction(data, lanes, k, X, rows, n_local, is_copy, cg, scratch):

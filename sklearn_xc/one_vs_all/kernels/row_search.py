@@ -67,7 +67,8 @@ def leave_out(values, squares, n, highest, longest_row, most):
     level = highest
     rest = longest_row * rest_of(values, squares, n, level)
     if rest > most:
-        low, high = highest * 1e-12, highest
+        low = highest * 1e-12
+        high = highest
         for _ in range(20):
             level = math.sqrt(low * high)
             rest = rest_of(values, squares, n, level)
@@ -167,7 +168,8 @@ def limit_postings(indptr, features, squares, n, highest, most):
     """Return the level above which features have at most `most` non-zeros."""
     if postings_above(indptr, features, squares, n, 0.0) <= most:
         return 0.0
-    low, high = highest * 1e-12, highest
+    low = highest * 1e-12
+    high = highest
     for _ in range(25):
         level = math.sqrt(low * high)
         if postings_above(indptr, features, squares, n, level) > most:

@@ -30,7 +30,8 @@ LEAST_STEP = 1e-30
 _LEAST_NORM2 = 1e-280
 #: Exponent of rows whose norm is not finite: in their steps, every limit is 0.
 _ENDLESS = 2000
-_INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
+_INT32_MIN = -(2**31)
+_INT32_MAX = 2**31 - 1
 #: ``round_points`` rounds this many numbers of each point before it transposes them.
 _TILE = 256
 #: Gap between the tiles of two points, so that they do not share cache sets.

@@ -138,7 +138,8 @@ def _point_search(loss: Any) -> Any:
                 break
             determinant = share2 * height2 - both * both
             if is_held:
-                share_step, height_step = -by_share / share2, 0.0
+                share_step = -by_share / share2
+                height_step = 0.0
             elif determinant > _SINGULAR * share2 * height2:
                 share_step = (both * by_height - height2 * by_share) / determinant
                 height_step = (both * by_share - share2 * by_height) / determinant
@@ -163,7 +164,9 @@ def _point_search(loss: Any) -> Any:
 @functools.cache
 def _feature_step(loss: Any) -> Any:
     """Compile the Newton step of one feature for a loss."""
-    slope, curvature, kink = loss.slope, loss.curvature, -float(loss.active_below)
+    slope = loss.slope
+    curvature = loss.curvature
+    kink = -float(loss.active_below)
 
     @inlined
     def find_step(j, w, by_feature, data, own, own_positives, point, enough):
@@ -174,7 +177,8 @@ def _feature_step(loss: Any) -> Any:
         bias = kink + height
         gradient, second = w, 1.0
         for s in range(np.uint64(indptr[j]), np.uint64(indptr[j + _ONE])):
-            i, x = np.uint32(rows[s]), np.float64(values[s])
+            i = np.uint32(rows[s])
+            x = np.float64(values[s])
             score = bias + share * answer[i] + own[i]
             if score > kink:
                 cost = minus * np.float64(weight[i])
@@ -194,7 +198,8 @@ def _feature_step(loss: Any) -> Any:
 @functools.cache
 def balance_kernel(loss: Any) -> Any:
     """Return ``balance`` for a ``CompiledLoss`` with a kink."""
-    find_point, find_step = _point_search(loss), _feature_step(loss)
+    find_point = _point_search(loss)
+    find_step = _feature_step(loss)
     kink = -float(loss.active_below)
 
     @kernel
@@ -262,7 +267,9 @@ def balance_kernel(loss: Any) -> Any:
 @functools.cache
 def full_gradient_kernels(loss: Any) -> Any:
     """Return ``evaluate`` and ``sum_losses`` for a ``CompiledLoss`` with a kink."""
-    value, slope, kink = loss.value, loss.slope, -float(loss.active_below)
+    value = loss.value
+    slope = loss.slope
+    kink = -float(loss.active_below)
 
     @inlined
     def add_row(i, sign, cost, X, point, gradient):

@@ -144,7 +144,9 @@ def smooth_loss_kernel(loss: Any) -> Any:
             tile_loss[:] = 0.0
             shift[:] = 0.0
             for r in range(n):
-                at_r, w, u = np.uint64(at + r), np.float64(weight[at + r]), np.uint64(r)
+                at_r = np.uint64(at + r)
+                w = np.float64(weight[at + r])
+                u = np.uint64(r)
                 square = squares[at + r]
                 weigh_row(
                     values,

@@ -125,7 +125,8 @@ def order_by_length(X, n_positives, lists):
     before = np.empty(0, np.int32)
     starts = np.empty(_LENGTHS + 1, np.int64)
     for c in range(n_positives.shape[0]):
-        first, last = row_indptr[c] + n_positives[c] + 1, row_indptr[c + 1]
+        first = row_indptr[c] + n_positives[c] + 1
+        last = row_indptr[c + 1]
         before = with_room(before, last - first)
         starts[:] = 0
         for r in range(first, last):

@@ -82,7 +82,8 @@ _COPY_FEATURES = 8
 _ROWS_PER_CALL = 2**20
 
 #: Sample of rows for ``limit_step``: share of all rows, least and largest number.
-SAMPLE_SHARE, SAMPLE_ROWS = 0.01, (128, 512)
+SAMPLE_SHARE = 0.01
+SAMPLE_ROWS = (128, 512)
 
 CONVERGED, OUT_OF_ITERATIONS, STALLED = range(3)
 STATUS_NAMES = ("converged", "max_iter", "stalled")
@@ -325,9 +326,12 @@ class _Block:
         The others start at the result.
         """
         above = batch.intercept + self.problem.loss.active_below
-        solved, is_at_kink = [], batch.is_tight & (above > 0) & np.isfinite(batch.objective)
+        solved = []
+        is_at_kink = batch.is_tight & (above > 0) & np.isfinite(batch.objective)
         for c in np.flatnonzero(is_at_kink).tolist():
-            label, place, tolerance = int(batch.label[c]), int(places[c]), batch.tolerance[c]
+            label = int(batch.label[c])
+            place = int(places[c])
+            tolerance = batch.tolerance[c]
             first, last = batch.indptr[c], batch.indptr[c + 1]
             features, weights = batch.features[first:last], batch.weights[first + c : last + c]
             found = solver.solve(label, features, weights, above[c], tolerance)
@@ -421,7 +425,9 @@ class _Block:
                 self.occupants[k] = self._begin(k, self.waiting.popleft())
 
     def _begin(self, k: int, row: int) -> _Label:
-        problem, state, label = self.problem, self.state, int(self.labels[row])
+        problem = self.problem
+        state = self.state
+        label = int(self.labels[row])
         positive = sum_rows(problem, problem.positives(label))
         at_zero = -float(problem.loss.slope(0.0)) * norm_of_difference(
             problem.plus[label] + problem.minus[label],
@@ -510,7 +516,8 @@ class _Block:
 
     def finish_step(self, k: int) -> None:
         """Apply the stopping rule to a lane: continue, prune the label, or retire it."""
-        state, label = self.state, self.occupants[k]
+        state = self.state
+        label = self.occupants[k]
         assert label is not None
         if state.purpose[k] == PRUNED:
             self._retire(k, label)
@@ -542,7 +549,8 @@ class _Block:
 
     def _prune(self, k: int, label: _Label) -> None:
         """Prune the weights of a lane; the next step evaluates their objective, if needed."""
-        state, point = self.state, self.state.iterate(k)
+        state = self.state
+        point = self.state.iterate(k)
         state.trial_norm2[k] = prune_point(point, self.problem.prune, state.trial(k))
         state.purpose[k] = PRUNED
         if self.ends is not None:
@@ -568,7 +576,8 @@ class _Block:
         """Keep the results of a label and empty its lane."""
         state = self.state
         pruned = state.trial(k)
-        indices, values = self.scratch.touched, self.scratch.work[0]
+        indices = self.scratch.touched
+        values = self.scratch.work[0]
         n_kept = list_weights(pruned, indices, values)
         self.weights[label.row] = indices[:n_kept].copy(), values[:n_kept].copy()
         self.intercepts[label.row] = pruned[-1]

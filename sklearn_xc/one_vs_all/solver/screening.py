@@ -130,10 +130,12 @@ class CsrScreen(Screen):
         ndarray of int64 of shape (>= len(which),)
             Number of rows listed for each.
         """
-        d, width = self.problem.n_features, _width(len(which))
+        d = self.problem.n_features
+        width = _width(len(which))
         if self.sparse_block is None or len(self.sparse_block) < d * width:
             self.sparse_block = aligned_zeros((d * width,), np.int16)
-        block, to_pass = self.sparse_block[: d * width].reshape(d, width), np.empty(width)
+        block = self.sparse_block[: d * width].reshape(d, width)
+        to_pass = np.empty(width)
         round_sparse_points(which, points, self.problem.prune, kinks, block, to_pass)
         counts = self._list(block, to_pass, check)
         clear_points(which, points, block)
@@ -144,7 +146,8 @@ class CsrScreen(Screen):
     ) -> np.ndarray:
         width = len(to_pass)
         counts = np.zeros(width, np.int64)
-        screen_rows, rounded = screen_kernel(width), self.problem.rounded
+        screen_rows = screen_kernel(width)
+        rounded = self.problem.rounded
         for first, last in self.ranges:
             screen_rows(rounded, block, to_pass, first, last, self.candidates, counts)
             check()

@@ -164,7 +164,8 @@ class KinkSolver:
         positives, costs = self._positives(label)
         data = problem.weight, positives, costs, negatives.scores
         # Where positives have features, the negatives respond differently.
-        free, share = features[own[features] > 0], height
+        free = features[own[features] > 0]
+        share = height
         for _ in range(_MAX_BALANCES):
             self.check()
             start = share, height
@@ -209,9 +210,11 @@ class KinkSolver:
         self, label: int, features: np.ndarray, weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return dense weights, and the scores of all rows and of the positives, as work space."""
-        positives, own = self.problem.positives(label), np.zeros(self.problem.n_features)
+        positives = self.problem.positives(label)
+        own = np.zeros(self.problem.n_features)
         own[features] = weights
-        scores, of_positives = self.scratch.scores, np.empty(len(positives))
+        scores = self.scratch.scores
+        of_positives = np.empty(len(positives))
         score_alone(self.by_feature, features, own, positives, scores, of_positives)
         return own, scores, of_positives
 

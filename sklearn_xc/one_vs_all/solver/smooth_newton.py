@@ -98,7 +98,8 @@ class SmoothNewton:
         """Advance at most 16 lanes; below, c is the position of a lane among them."""
         lanes.n_products[k] = 0
         objective, norm2, gradient_norm, trace = self._evaluate(lanes, k)
-        before, is_pruned = lanes.objective[k], lanes.purpose[k] == PRUNED
+        before = lanes.objective[k]
+        is_pruned = lanes.purpose[k] == PRUNED
         lanes.pruned_objective[k[is_pruned]] = objective[is_pruned]
         allowed = before + SUFFICIENT_DECREASE * lanes.slope[k] + ROUNDING * np.abs(objective)
         is_taken = (objective <= allowed) & ~is_pruned
@@ -124,10 +125,12 @@ class SmoothNewton:
 
     def _evaluate(self, lanes: Lanes, k: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return objectives, squared norms, gradient norms and traces at the trial points."""
-        problem, m = self.problem, len(k)
+        problem = self.problem
+        m = len(k)
         gather_points(lanes.points, _offsets(lanes, k, 1 - lanes.current[k]), self.point)
         # A lane that is not in use has the weights zero, and no positives.
-        positive, costs = np.zeros((2, LANES), np.int64), np.ones((2, LANES))
+        positive = np.zeros((2, LANES), np.int64)
+        costs = np.ones((2, LANES))
         y_indptr = problem.y_indptr
         positive[:, :m] = y_indptr[lanes.label[k]], y_indptr[lanes.label[k] + 1]
         costs[:, :m] = lanes.plus[k], lanes.minus[k]
@@ -166,7 +169,8 @@ class SmoothNewton:
         trace: np.ndarray,
     ) -> None:
         """Find the Newton directions of the lanes that move, and set their trial points."""
-        problem, m = self.problem, len(k)
+        problem = self.problem
+        m = len(k)
         scale = np.zeros(LANES)
         exponents = np.clip(np.frexp(gradient_norm)[1], -LARGEST_EXPONENT, LARGEST_EXPONENT)
         # A power of two changes no digit, and squares of the scaled gradient fit into float32.
@@ -217,7 +221,9 @@ class SmoothNewton:
         ``conjugate_gradients`` of ``newton_direction`` is the same for one label.
         """
         tolerance, diagonal_weight, max_iter = self.cg
-        problem, direction, product = self.problem, self.vectors[2], self.vectors[3]
+        problem = self.problem
+        direction = self.vectors[2]
+        product = self.vectors[3]
         rz, new_rz, squares, gained, shift, curved = np.zeros((6, LANES))
         alpha, beta, model = np.zeros((3, LANES))
         n_products = np.zeros(LANES, np.int64)

@@ -62,11 +62,14 @@ from sklearn_xc.one_vs_all.problem import (
 from sklearn_xc.one_vs_all.solver.screening import CsrScreen, Screen
 
 #: Labels solved together, and non-zeros copied at a time, per lane of a block.
-LABELS_PER_LANE, ENTRIES_PER_LANE = 4, 2**15
+LABELS_PER_LANE = 4
+ENTRIES_PER_LANE = 2**15
 #: Rows of the first working set of a label with one positive: the root of this share of the
 #: non-zeros, within these bounds. It grows with the logarithm of the number of positives. Similar
 #: rows are searched for in this share of the non-zeros.
-FIRST_SHARE, FIRST_ROWS, FIRST_POSTINGS = 1 / 36, (150, 350), 0.01
+FIRST_SHARE = 1 / 36
+FIRST_ROWS = (150, 350)
+FIRST_POSTINGS = 0.01
 #: Working sets pay for a label with one positive from FEWEST_ROWS rows on, for others in proportion
 #: to the first set, and in proportion to the non-zeros of a row if these are more than this.
 LONG_ROW = 10
@@ -248,9 +251,11 @@ class WorkingSetSolver:
         self.kink = -float(problem.loss.active_below)
         self.sample = sample_of(n, SAMPLE_ROWS)
         assert problem.postings is not None
-        self.postings, self.longest_row = problem.postings, problem.postings[1]
+        self.postings = problem.postings
+        self.longest_row = problem.postings[1]
         self.dense, self.dense2 = np.zeros(d + 1, problem.dtype), np.zeros(d + 1)
-        self.scores, self.met = np.zeros(n + 1, np.float32), np.empty(n + 1, np.int32)
+        self.scores = np.zeros(n + 1, np.float32)
+        self.met = np.empty(n + 1, np.int32)
         self.is_known = np.zeros(n, np.uint8)
         self.found = np.empty(2**16, np.int32)
         self.rooms: dict[str, np.ndarray] = {}
@@ -352,9 +357,13 @@ class WorkingSetSolver:
 
         The second batch are those for which working sets do not pay.
         """
-        problem, m, n_positives = self.problem, len(batch), batch.n_positives
-        weights, intercept = points[:, :-1].tocsr(), points[:, [-1]].toarray()[:, 0]
-        indptr, lengths = weights.indptr.astype(np.int64), np.diff(weights.indptr)
+        problem = self.problem
+        m = len(batch)
+        n_positives = batch.n_positives
+        weights = points[:, :-1].tocsr()
+        intercept = points[:, [-1]].toarray()[:, 0]
+        indptr = weights.indptr.astype(np.int64)
+        lengths = np.diff(weights.indptr)
         start = np.empty(indptr[-1] + m, problem.dtype)
         start[_ranges(indptr[:-1] + np.arange(m), lengths)] = weights.data
         start[indptr[1:] + np.arange(m)] = np.minimum(intercept, self.kink - START_SLACK)
@@ -408,7 +417,8 @@ class WorkingSetSolver:
         return parts[0] if len(parts) == 1 else _joined(parts)
 
     def _improve_some(self, batch: Batch, shared: np.ndarray) -> Batch:
-        problem, m = self.problem, len(batch)
+        problem = self.problem
+        m = len(batch)
         has_point = bool(batch.n_iter[0] >= 0)
         is_tight = np.full(m, has_point)
         sets, lists = self._copy(batch, is_tight)
@@ -421,7 +431,8 @@ class WorkingSetSolver:
         else:
             mixtures = batch.of_positives, batch.of_shared, shared
             mix_points(sets, lists, mixtures, self.dense2, *trials)
-        room, none = np.empty((1, most + 1), np.int32), np.zeros(m, np.int64)
+        room = np.empty((1, most + 1), np.int32)
+        none = np.zeros(m, np.int64)
         call = self.data, sets, lanes, np.arange(m), room, none, self.cg, self.scratch
         self.advance(*call)
         n_products = batch.n_products + lanes.n_products
@@ -456,7 +467,8 @@ class WorkingSetSolver:
         self, batch: Batch, is_tight: np.ndarray
     ) -> tuple[WorkingSets, tuple[np.ndarray, np.ndarray]]:
         """Return copies of the rows, and X's numbers of their features as lists."""
-        m, dtype = len(batch), self.problem.dtype
+        m = len(batch)
+        dtype = self.problem.dtype
         order_by_length(self.X, batch.n_positives, batch.lists)
         entries = np.empty(m, np.int64)
         count_entries(self.X, batch.lists, entries)
@@ -498,7 +510,8 @@ class WorkingSetSolver:
     def _lanes(
         self, batch: Batch, is_tight: np.ndarray, feature_indptr: np.ndarray, most: int
     ) -> Lanes:
-        m, problem = len(batch), self.problem
+        m = len(batch)
+        problem = self.problem
         width = np.diff(feature_indptr) + 1
         return make_lanes(
             np.arange(m),
@@ -559,7 +572,8 @@ class WorkingSetSolver:
         is_precise = (~is_rough | again) & ~is_cut
         is_solved = (n_new == 0) & is_precise & batch.is_tight & (slack > 0)
         activates_many = batch.is_tight & (slack <= 0) & (is_precise | (n_new == 0))
-        n, mean_length = self.problem.n_samples, self.n_nonzeros / self.problem.n_samples
+        n = self.problem.n_samples
+        mean_length = self.n_nonzeros / self.problem.n_samples
         is_large = (n_rows > LARGEST_SET * n) | (n_rows * mean_length > self.most_entries)
         is_left = activates_many | is_large | (batch.n_passes >= MAX_PASSES)
         is_left &= ~is_solved
@@ -573,7 +587,8 @@ class WorkingSetSolver:
 
     def _wanted(self, batch: Batch, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how many rows may join each set, and the score above which all may."""
-        is_near, n_old = slack < FIRST_SLACK, np.diff(batch.row_indptr)
+        is_near = slack < FIRST_SLACK
+        n_old = np.diff(batch.row_indptr)
         n_wanted = np.where(is_near, FIRST_TIMES, 1) * n_old
         is_first = np.isinf(batch.objective)  # nothing is solved yet
         n_wanted[is_first] = self._first_rows(batch.n_positives[is_first])
@@ -585,7 +600,8 @@ class WorkingSetSolver:
         n_wanted, levels = self._wanted(batch, slack)
         share = len(self.sample) / self.problem.n_samples
         wanted = (SAMPLE_TIMES * share * n_wanted).astype(np.int64) + SAMPLE_MORE
-        high, prune = np.empty(len(batch)), self.problem.prune
+        high = np.empty(len(batch))
+        prune = self.problem.prune
         find_high_levels(self.X, self.sample, batch.points, prune, wanted, high, self.dense)
         return np.minimum(high, levels)
 
@@ -619,7 +635,8 @@ class WorkingSetSolver:
             counts = self.screen.list_above(lanes, batch.points, batch.kink, self.check)
             some = np.zeros(len(batch), bool)
             some[lanes] = True
-            known, listed = batch.take(some), np.empty(len(lanes) + 1, np.int64)
+            known = batch.take(some)
+            listed = np.empty(len(lanes) + 1, np.int64)
             lists = self.screen.candidates
             list_new_rows(lists, counts, known.lists, self.is_known, listed)
             lengths = np.diff(listed).tolist()
@@ -650,7 +667,8 @@ def labels_that_pay(problem: OneVsAllProblem, screen: Screen, labels: np.ndarray
     no loss; features that are not negative, so that scores have bounds; enough rows; and rows whose
     norms float32 can hold.
     """
-    n, n_positives = problem.n_samples, np.diff(problem.y_indptr)[labels]
+    n = problem.n_samples
+    n_positives = np.diff(problem.y_indptr)[labels]
     none = np.zeros(len(labels), bool)
     if not (problem.intercept and isinstance(screen, CsrScreen)):
         return none
@@ -672,7 +690,8 @@ def gradient_at_zero(
     problem: OneVsAllProblem, sums: InstanceSums, labels: np.ndarray, positives: PositiveSums
 ) -> np.ndarray:
     """Return the norm of each label's gradient at zero; 0 where too many digits cancel."""
-    constant, minus = problem.intercept, problem.minus[labels]
+    constant = problem.intercept
+    minus = problem.minus[labels]
     both = problem.plus[labels] + minus
     squares = positives.squares + constant * positives.weight**2
     with_total = (positives.with_mean + constant * positives.weight) * sums.weight

@@ -13,7 +13,8 @@ from sklearn_xc.one_vs_all.starts.protocol import Initialiser
 _SINGULAR = 1e-10
 #: Limits of the scores of two means. Of s from 0 to inf and t from -3 to -inf, these took the
 #: fewest Hessian products for the frequent labels of Tate and for dense X.
-_HIGHEST_POSITIVE, _LOWEST_NEGATIVE = 0.0, -2.0
+_HIGHEST_POSITIVE = 0.0
+_LOWEST_NEGATIVE = -2.0
 
 
 class MeanSeparating(Initialiser):
@@ -140,7 +141,8 @@ def _between_two_means(
     # Without negatives, rounding errors are no mean.
     per_negative = 1.0 / negative_weight if negative_weight > _SINGULAR * total else 0.0
     per_positive = 1.0 / positive_weight if positive_weight > 0.0 else 0.0
-    sum_squared, with_sum = dot(positive_sum, positive_sum), total * dot(positive_sum, xbar)
+    sum_squared = dot(positive_sum, positive_sum)
+    with_sum = total * dot(positive_sum, xbar)
     plus = float(problem.plus[label]) * positive_weight
     minus = float(problem.minus[label]) * negative_weight
     pp = per_positive**2 * sum_squared

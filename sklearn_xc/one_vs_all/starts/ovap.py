@@ -213,13 +213,16 @@ def _pairs(Y: sp.csc_array, weight: np.ndarray, row_weight: np.ndarray) -> Itera
     made = np.concatenate(([0], np.cumsum(labels_of[Y.indices])))[Y.indptr]
     by_row.data = np.repeat(row_weight, labels_of)
     by_label = Y.T
-    first, m = 0, Y.shape[1]
+    first = 0
+    m = Y.shape[1]
     while first < m:
         last = max(
             first + 1, int(np.searchsorted(made, made[first] + PAIRS_AT_A_TIME, "right")) - 1
         )
         common = (by_label[first:last] @ by_row).tocoo()
-        rarer, other, shared = common.row + first, common.col, common.data
+        rarer = common.row + first
+        other = common.col
+        shared = common.data
         is_near = (other < rarer) & (2.0 * shared > weight[rarer])
         rarer, other, shared = rarer[is_near], other[is_near], shared[is_near]
         edges = np.empty(len(rarer), _EDGE)

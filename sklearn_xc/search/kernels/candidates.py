@@ -99,9 +99,11 @@ def rank_labels(W, column, V, first, offsets, chosen, n_chosen, labels, scores, 
     """
     dim, d = np.uint64(W.shape[1]), np.uint64(V.shape[1])
     step = np.uint64(_CACHE_LINE // W.itemsize)
-    inner, space = np.empty(chosen.shape[1], W.dtype), sort_stack()
+    inner = np.empty(chosen.shape[1], W.dtype)
+    space = sort_stack()
     for i in range(np.uint64(chosen.shape[0])):
-        own, n_own = chosen[i], np.uint64(n_chosen[i])
+        own = chosen[i]
+        n_own = np.uint64(n_chosen[i])
         for c in range(n_own):
             soon = np.uint64(own[min(c + _AHEAD, n_own - np.uint64(1))])
             begin = soon * dim + np.uint64(column)

@@ -14,7 +14,8 @@ from sklearn_xc._compile.jit import inlined, kernel
 from sklearn_xc._weights.kernels.ranking import sort_stack, write_best
 
 #: Rows of a cluster are prefetched this many ahead: they are scattered.
-_AHEAD, _CACHE_LINE = np.uint64(8), 64
+_AHEAD = np.uint64(8)
+_CACHE_LINE = 64
 
 
 class Clusters(NamedTuple):
@@ -52,7 +53,8 @@ def largest_norm(W, first, last):
     """Return the largest norm of the rows of W, columns `first` to `last`, in float64."""
     largest = 0.0
     for i in range(W.shape[0]):
-        row, norm2 = W[i, first:last], 0.0
+        row = W[i, first:last]
+        norm2 = 0.0
         for j in range(row.shape[0]):
             norm2 += np.float64(row[j]) * np.float64(row[j])
         largest = max(largest, norm2)
@@ -75,7 +77,9 @@ def augment_rows(W, first, rows, bound, out):
     """
     d = out.shape[1] - 1
     for r in range(rows.shape[0]):
-        row, copy, norm2 = W[rows[r], first : first + d], out[r], 0.0
+        row = W[rows[r], first : first + d]
+        copy = out[r]
+        norm2 = 0.0
         for j in range(np.uint64(d)):
             copy[j] = row[j]
         # In a loop of its own, as in ``sum_of``.
@@ -97,7 +101,9 @@ def two_nearest(affinity, nearest, largest, gap):
         The gap is inf where there is one column only.
     """
     for i in range(affinity.shape[0]):
-        row, best, at = affinity[i], affinity[i, 0], 0
+        row = affinity[i]
+        best = affinity[i, 0]
+        at = 0
         second = row.dtype.type(-np.inf)
         for c in range(1, row.shape[0]):
             if row[c] > second:
@@ -157,7 +163,8 @@ def refresh_rows(W, first, changed, bound, rounding, clusters, loose):
     int
         Number of labels written.
     """
-    d, n_loose = clusters.rows.shape[1], 0
+    d = clusters.rows.shape[1]
+    n_loose = 0
     for r in range(changed.shape[0]):
         label = np.uint64(changed[r])
         row, copy = W[label, first : first + d], clusters.rows[label]
@@ -200,13 +207,15 @@ def search_clusters(V, first, last, centroids, clusters, n_candidates, labels, s
     counts : ndarray of int64 of shape (n,)
         Overwritten.
     """
-    n_clusters, begin = centroids.shape[0], clusters.begin
+    n_clusters = centroids.shape[0]
+    begin = clusters.begin
     room = n_candidates
     for c in range(n_clusters):
         room = max(room, n_candidates + begin[c + 1] - begin[c])
     affinity, is_left = np.empty(n_clusters, V.dtype), np.empty(n_clusters, np.bool_)
     seen_labels, seen_scores = np.empty(room, np.int32), np.empty(room, V.dtype)
-    space, d = sort_stack(), np.uint64(V.shape[1])
+    space = sort_stack()
+    d = np.uint64(V.shape[1])
     step = np.uint64(_CACHE_LINE // V.itemsize)
     for i in range(first, last):
         for c in range(np.uint64(n_clusters)):

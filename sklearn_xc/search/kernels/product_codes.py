@@ -138,7 +138,8 @@ def encode_rows(W, rows, first, last, centroids, halves, codes, frequencies, is_
         Whether the labels had no codes before.
     """
     n_blocks = centroids.shape[0]
-    values, distances = np.zeros(n_blocks * WIDTH, np.float32), np.empty(TABLE, np.float32)
+    values = np.zeros(n_blocks * WIDTH, np.float32)
+    distances = np.empty(TABLE, np.float32)
     bits = distances.view(np.int32)
     for i in range(rows.shape[0]):
         label = rows[i]

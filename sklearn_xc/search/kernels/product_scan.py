@@ -212,7 +212,8 @@ def search_codes(codes, n_labels, tables, tops, steps, labels_out, scores_out, c
         # 3. Another pass for a query with too few labels, with a limit for twice as many.
         while complete < n and counts[complete] >= n_wanted:
             complete += 1
-        first, last = complete, min(complete + 1, n)
+        first = complete
+        last = min(complete + 1, n)
         if first < last:
             generous[first] *= 2
             limits[first] = limit_for(sample, first, generous[first])

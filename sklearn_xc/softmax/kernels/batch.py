@@ -93,7 +93,8 @@ class BatchWork(NamedTuple):
     @classmethod
     def for_pass(cls, visits: Visits, batches: Batches, m: int, V: np.ndarray) -> "BatchWork":
         """Allocate for all steps of a pass that draw m classes each, for weights like V."""
-        bounds, d = batches.bounds, V.shape[1]
+        bounds = batches.bounds
+        d = V.shape[1]
         n = int(np.diff(bounds).max(initial=0))
         lengths = np.diff(visits.X[0])[visits.rows[visits.order[: bounds[-1]]]]
         ends = np.concatenate([[0], np.cumsum(lengths)])[bounds]
@@ -128,7 +129,8 @@ def _explicit_moves(take_step: Callable[..., Any]) -> Any:
         q_of, c_of = scratch(m, np.float64), scratch(m, np.float64)
         p_of = scratch(m, np.float64)
         for i in range(size):
-            place, n = work.place[i], 0
+            place = work.place[i]
+            n = 0
             for k in range(m):
                 if k != place:
                     alpha[n], q_of[n], c_of[n] = work.alpha[k], q[i, k], work.c[k]

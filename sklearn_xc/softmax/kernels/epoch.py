@@ -107,7 +107,8 @@ def softmax_kernels(take_step: Callable[..., Any]) -> Any:
         objective = 0.0
         for t in range(first, last):
             pair = np.uint64(visits.order[t])
-            i, y = np.uint64(visits.rows[pair]), np.int64(visits.classes[pair])
+            i = np.uint64(visits.rows[pair])
+            y = np.int64(visits.classes[pair])
             weight = visits.weight[pair]
             for j in range(n_hard):
                 all_drawn[j], all_alpha[j] = hard[pair, j], 1.0
@@ -128,7 +129,8 @@ def softmax_kernels(take_step: Callable[..., Any]) -> Any:
                 s[j] += b
             # 2. The step in scores.
             objective += weight * sampled_objective(alpha, s_y, s, u[pair])
-            target, sampled = Target(s_y, q_y, c_y), Sampled(alpha, s, q, c)
+            target = Target(s_y, q_y, c_y)
+            sampled = Sampled(alpha, s, q, c)
             squared_norm = squared_norms[i] + rates.intercept
             u[pair], gain = take_step(
                 now * weight, squared_norm, target, sampled, u[pair], p, settings
@@ -165,7 +167,8 @@ def _score(X, i, V, scale, y, drawn, scores):
 @inlined
 def _move(X, i, V, scale, y, gain, drawn, p):
     """Add ``gain * x_i`` to the target and ``-p[j] * x_i`` to the others, two at a time."""
-    m, real = drawn.shape[0], V.dtype.type
+    m = drawn.shape[0]
+    real = V.dtype.type
     k = drawn[0]
     add_row_pair(X, i, real(gain / scale[y]), V[y], real(-p[0] / scale[k]), V[k])
     for j in range(1, m - 1, 2):

@@ -143,7 +143,8 @@ def couple(step, over_c, totals, moves, shift, own_shift):
         if place[i] >= 0:
             own_shift[i] = shift[i, place[i]]
         else:
-            outside, row = 0.0, gram[i]
+            outside = 0.0
+            row = gram[i]
             for j in range(n):
                 outside += row[j] * totals[j] if group[j] == group[i] else 0.0
             own_shift[i] = outside / step.c_y[i]
@@ -191,7 +192,10 @@ def solve_batch(step, p, totals, work, precision):
             if worst <= precision:
                 break
             # 2. The next direction.
-            best, rounding, size, n_halvings = value, 1e-12 * slack, 1.0, 0
+            best = value
+            rounding = 1e-12 * slack
+            size = 1.0
+            n_halvings = 0
             for i in range(n):
                 for k in range(m):
                     old[i, k] = log_p[i, k]
@@ -211,7 +215,9 @@ def solve_batch(step, p, totals, work, precision):
 def _move_scores(step, over_c, p, totals, work, own_shift, new_u, curvature):
     """Write totals, u and how far scores move for the current p; return the sum of all p."""
     n, m = p.shape
-    moves, shift, mass = work[4], work[5], 0.0
+    moves = work[4]
+    shift = work[5]
+    mass = 0.0
     for i in range(n):
         total = 0.0
         for k in range(m):
@@ -239,7 +245,8 @@ def _check_conditions(step, log_scale, log_alpha, own_shift, new_u, p, totals, w
         value += totals[i] * (v + own + 0.5 * own_shift[i])
         value -= scale * (v + vector_exp(-v)) + 0.5 * (v - step.u[i]) * (v - step.u[i])
         slack += totals[i] * (v + abs(own + own_shift[i])) + scale * (v + 1.0)
-        factor, target = log_scale[i], own + own_shift[i] + v
+        factor = log_scale[i]
+        target = own + own_shift[i] + v
         for k in range(m):
             residual[i, k] = (log_p[i, k] - (factor + log_alpha[k])) - (
                 step.q[i, k] + shift[i, k] - target
@@ -248,7 +255,8 @@ def _check_conditions(step, log_scale, log_alpha, own_shift, new_u, p, totals, w
             residual[i, place] = 0.0
         others = 1.0 + abs(own) + abs(own_shift[i]) + v
         for k in range(m):
-            log_factor, score = factor + log_alpha[k], step.q[i, k]
+            log_factor = factor + log_alpha[k]
+            score = step.q[i, k]
             terms = others + abs(log_p[i, k]) + abs(log_factor) + abs(score) + abs(shift[i, k])
             violation = abs(residual[i, k]) / terms
             all_violations += violation
@@ -303,14 +311,17 @@ def _start(step, log_scale, log_alpha, new_u, p, log_p, z):
             p[i, k] = vector_exp(min(log_p[i, k], 1.0))
             total += p[i, k]
         if total * (1.0 + 2.0 * gram[i, i]) >= _SHORT:
-            norm, risen = max(gram[i, i], _SMALLEST_NORM), 0.0  # of the unknown v, from u + own
-            gain, v = norm / c_y[i], new_u[i]
+            norm = max(gram[i, i], _SMALLEST_NORM)
+            risen = 0.0  # of the unknown v, from u + own
+            gain = norm / c_y[i]
+            v = new_u[i]
             for k in range(m):
                 z[k] = log_p[i, k] + vector_log(norm / c[k])
             for _ in range(_MAX_ROUNDS):
                 total, slope = 0.0, 0.0
                 for k in range(m):
-                    per, w = c[k] / norm, rough_wright_omega(z[k] - risen)
+                    per = c[k] / norm
+                    w = rough_wright_omega(z[k] - risen)
                     p[i, k] = w
                     total += per * w
                     slope += per * (w / (1.0 + w))
@@ -427,7 +438,8 @@ def _precondition(step, over_c, p, curvature, work, gain, common):
     rest, inverse, along = work[8], work[9], work[10]
     n, m = p.shape
     for i in range(n):
-        norm, share = step.gram[i, i], 0.0
+        norm = step.gram[i, i]
+        share = 0.0
         for k in range(m):
             root[i, k] = np.sqrt(p[i, k])
             inverse[i, k] = 1.0 / (1.0 + p[i, k] * (norm * over_c[k]))

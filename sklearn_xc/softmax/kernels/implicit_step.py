@@ -70,7 +70,8 @@ def rough_wright_omega(z):
 
     The step of fourth order is made once; far from 0 even its start is near enough.
     """
-    e, log_z = vector_exp(min(z, 1.0)), vector_log(max(z, 1.0))
+    e = vector_exp(min(z, 1.0))
+    log_z = vector_log(max(z, 1.0))
     w = e / (1.0 + e) if z < 1.0 else z - log_z
     residual = z - w - vector_log(max(w, 1e-300))
     w1 = 1.0 + w

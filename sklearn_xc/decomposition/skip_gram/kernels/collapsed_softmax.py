@@ -80,7 +80,9 @@ def _reference(z, label, log_shares, centre):
 def _score_own(i, W, words, z, labels, seen):
     """Score the contexts of word i; return how many there are, and their mean score by share."""
     V, indptr, positives, shares, _ = words
-    last, first, mean_score = indptr[V.shape[0]] - 1, indptr[i], 0.0
+    last = indptr[V.shape[0]] - 1
+    first = indptr[i]
+    mean_score = 0.0
     for t in range(first, indptr[i + 1]):
         prefetch_row(W, positives[min(t + _AHEAD, last)])
         labels[t - first] = positives[t]
@@ -101,7 +103,8 @@ def _score_found(i, W, V, candidates, is_exact, z, labels, seen, work, n):
     has_scores = scores.shape[1] > 0 or found.shape[1] == 0
     largest, total = _add(z, 0, n, work, -np.inf, 0.0)
     error_sum, squares, n_scored = 0.0, 0.0, 0
-    done, until = 0, n_found[i] if is_exact or not has_scores else next_size(0)
+    done = 0
+    until = n_found[i] if is_exact or not has_scores else next_size(0)
     while True:
         until, before = min(until, n_found[i]), n
         for t in range(done, until):

@@ -225,7 +225,8 @@ class TransformerEncoder(BaseEstimator):
 
     def encode(self, inputs: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """Return embeddings, (n, dim); see `Encoder.encode`."""
-        n, name = len(inputs), type(self).__name__
+        n = len(inputs)
+        name = type(self).__name__
         V = empty_rows(n, self.network_.dim, np.float32, name)
         settings = self._settings(self.network_)
         store = self._stored(settings)
@@ -265,14 +266,16 @@ class TransformerEncoder(BaseEstimator):
         self, inputs: np.ndarray, rng: np.random.Generator, n_jobs: int | None = None
     ) -> Passed:
         """Return the embeddings of a mini-batch in training; see `Encoder.forward`."""
-        network, seed = self.network_, int(rng.integers(2**63))
+        network = self.network_
+        seed = int(rng.integers(2**63))
         return passes.forward(network, inputs, seed, self._settings(network), n_jobs)
 
     def learn(
         self, passed: Passed, gradient: np.ndarray, rate: float, n_jobs: int | None = None
     ) -> None:
         """Take a step; see `Encoder.learn`."""
-        network, G = self.network_, np.ascontiguousarray(gradient, np.float32)
+        network = self.network_
+        G = np.ascontiguousarray(gradient, np.float32)
         by_weights = passes.gradients(network, passed, G, self._settings(network), n_jobs)
         warmth = min(1.0, (network.n_steps + 1) / max(1, self.warmup_steps))
         with one_thread():

@@ -26,7 +26,8 @@ def torch() -> Any:
 def quiet() -> Iterator[None]:
     """Return a context in which models are read and written without progress bars and warnings."""
     logging = library("transformers").utils.logging
-    level, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    level = logging.get_verbosity()
+    has_bar = logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:

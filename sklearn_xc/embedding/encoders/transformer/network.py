@@ -20,7 +20,8 @@ POOLINGS = ("mean", "cls", "max", "lasttoken")
 #: A layer of some models that vectors do not depend on.
 POOLER = "pooler"
 #: Of AdamW. Source: I. Loshchilov and F. Hutter, "Decoupled weight decay regularization", 2019.
-_BETAS, _EPSILON = (0.9, 0.999), 1e-8
+_BETAS = (0.9, 0.999)
+_EPSILON = 1e-8
 #: AdamW's means of gradients and of their squares, as torch names them.
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 #: Copies of each vector that go through the projection. BLAS rounds the product of a row by its
@@ -155,7 +156,9 @@ class Network:
 
     def _built(self) -> Any:
         assert self.weights is not None
-        nn, weights, transformers = torch().nn, self.weights.arrays, library("transformers")
+        nn = torch().nn
+        weights = self.weights.arrays
+        transformers = library("transformers")
         held = json.loads(self.config)
         config = {key: held[key] for key in held if key[:1] != "_" and key not in _NOT_TAKEN} | _OWN
         with torch().random.fork_rng(devices=[]):

@@ -15,9 +15,11 @@ from sklearn_xc.embedding.encoders.transformer.libraries import one_thread, torc
 from sklearn_xc.embedding.encoders.transformer.network import Network, dropping, unit_vectors
 
 #: Tokens of a chunk, on a CPU and on a GPU.
-_TOKENS, _TOKENS_ON_GPU = 1024, 2**15
+_TOKENS = 1024
+_TOKENS_ON_GPU = 2**15
 #: Bytes that passes may keep for their gradients on a CPU, and the share of a GPU's free memory.
-KEPT_BYTES, _KEPT_SHARE = 2**30, 0.4
+KEPT_BYTES = 2**30
+_KEPT_SHARE = 0.4
 #: Lengths are padded to multiples, so that chunks have few shapes: the bits of a vector may depend
 #: on the length of its text alone.
 _MULTIPLE = 8

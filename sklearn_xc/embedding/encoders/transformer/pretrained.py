@@ -56,7 +56,8 @@ def read_pretrained(model: Any, caller: str) -> Network:
     folder = _folder_of(os.fspath(model), caller)
     modules = _json(folder / "modules.json", [], caller) or [{"path": "", "type": "Transformer"}]
     kinds = [module["type"].rpartition(".")[2] for module in modules]
-    place, pooling = folder / modules[0]["path"], "mean"
+    place = folder / modules[0]["path"]
+    pooling = "mean"
     if kinds[0] != "Transformer" or not (place / "config.json").is_file():
         raise ValueError(f"{caller}: {folder} holds no transformer: no config.json is in it.")
     for module, kind in zip(modules[1:], kinds[1:], strict=True):
