@@ -66,20 +66,44 @@ class SampledSoftmax(SoftmaxClassifier):
         fit_intercept=False,
         init="zero",
         n_hard_negatives=0,
-        **shared,
+        alpha=0.0,
+        learning_rate="auto",
+        decay=0.9,
+        max_iter=50,
+        early_stopping="auto",
+        validation_fraction="auto",
+        tol=1e-3,
+        label_names=None,
+        top_k=100,
+        warm_start=False,
+        max_memory=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
     ):
-        super().__init__(
-            n_negatives=n_negatives,
-            fit_intercept=fit_intercept,
-            sampling=sampling,
-            init=init,
-            n_hard_negatives=n_hard_negatives,
-            **shared,
-        )
         self.method = method
+        self.n_negatives = n_negatives
+        self.sampling = sampling
         self.batch_size = batch_size
         self.delta = delta
         self.shift = shift
+        self.fit_intercept = fit_intercept
+        self.init = init
+        self.n_hard_negatives = n_hard_negatives
+        self.alpha = alpha
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.max_iter = max_iter
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.tol = tol
+        self.label_names = label_names
+        self.top_k = top_k
+        self.warm_start = warm_start
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
         rule = BIASED_RULES[self.method]

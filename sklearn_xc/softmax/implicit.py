@@ -43,15 +43,96 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         from all, and the step is solved for all of them together. With 32 or 64 of both, an
         instance costs several times as much as a single step, and its gradient has less variance.
         A batch steps along the mean of its instances: the best learning rate grows with its size.
-    {parameters}
+    fit_intercept : bool, default=True
+        Whether to train intercepts b, without a ridge, starting from the log frequencies of the
+        classes. An instance without features then has these frequencies as its probabilities.
+    sampling : {"frequency", "uniform"}, default="frequency"
+        How classes are sampled: in proportion to their frequency, except for a fifth of the draws,
+        which are uniform; or all uniformly. Either way, each class is weighted by the inverse of
+        its probability, so that gradients are unbiased.
+    init : {"means", "zero"}, default="means"
+        Where ``fit`` starts: at the shrunken means of the instances of each class, times the factor
+        that best suits instances left out of the means; or at zero.
+    learning_rate : float or "auto", default="auto"
+        In units of 1 / n. "auto" climbs over powers of ten: it starts at the one nearest to the
+        inverse of the mean squared norm of the instances, times the batch size, and moves on while
+        a neighbour is better, up to a factor of 10,000; without hard negatives, it ends with a
+        trial half a power away. Each trial is scored on held-out instances (see `early_stopping`).
+        Together, the trials cost about 20 to 60 epochs.
+    decay : float or "1/t", default=0.9
+        Factor on the learning rate after each epoch, or "1/t" for learning_rate / (1 + epochs).
+    max_iter : int, default=50
+        Number of epochs; with early stopping, the maximum.
+    early_stopping : bool or "auto", default="auto"
+        Whether to find the number of epochs on held-out instances: training without them stops when
+        their loss has not fallen by `tol` for 3 epochs, and the model is then trained from the
+        start on all instances, for the best number of epochs. The loss is the log-loss; if
+        instances have several labels, of at most 2,048, it is one minus the mean reciprocal rank of
+        the best of an instance's labels, plus a hundredth of the log-loss. "auto" does so if
+        `learning_rate` is "auto", and otherwise runs `max_iter` epochs.
+    validation_fraction : float or "auto", default="auto"
+        Share of the distinct instances to hold out, each with all of its labels. Labels that no
+        other instance has do not count. "auto" is a tenth; where ranks decide, at least 256
+        instances, but at most a third.
+    tol : float, default=1e-3
+        See `early_stopping`.
+    label_names : array-like of shape (n_labels,), default=None
+        Names of the columns of an indicator y, strings or integers, which become ``classes_``. None
+        takes the column names of a data frame, otherwise the column numbers.
+    top_k : int, default=100
+        After a fit to a sparse y, how many of the best labels predict, decision_function and
+        predict_proba consider.
+    warm_start : bool, default=False
+        Whether ``fit`` starts from the current weights.
+    max_memory : int or str, default=None
+        Limit, in bytes or as a string such as "8GB", on the memory that a fit may take, the model
+        included; also on each dense answer. None allows all memory of the machine.
+    n_jobs : int, default=None
+        Number of threads for evaluation, searches for hard negatives and prediction. Steps are
+        taken one after another. The model is bit-for-bit the same for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the order of the instances and the sampled classes.
+    verbose : int, default=0
+        If not 0, print progress.
 
     Attributes
     ----------
-    {attributes}
+    classes_ : ndarray of shape (n_classes,)
+        Class labels after a 1-D y, otherwise the names or numbers of the columns.
+    coef_ : ndarray of shape (n_classes, n_features)
+        Weights; two rows for two classes.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts; two for two classes; zeros without `fit_intercept`.
+    temperature_ : float
+        Divides scores before they become probabilities; 1 if no instances were held out.
+    best_map_ : ndarray of float64 of shape (3,)
+        Numbers a, b, c: the probability p of the best class becomes the logistic function of
+        ``a log(p) - b log(1 - p) + c``. No change is (1, 1, 0).
+    learning_rate_ : float
+        Given, or found, in units of 1 / n.
+    fit_report_ : dict of str to ndarray of float64 of shape (n_iter,)
+        One entry per epoch; ``pandas.DataFrame(clf.fit_report_)`` shows it. `loss` is the mean over
+        the steps of the sampled double sum, minus 1: unbiased, noisy, and on average at least the
+        training log-loss. `log_loss` is the exact mean log-loss afterwards: of held-out instances
+        after as many epochs without them or, without early stopping, of 256 training instances.
+        `learning_rate` is the rate at the beginning of the epoch, in units of 1 / n. `seconds` is
+        wall time, without the time for `log_loss`.
+    n_iter_ : int
+        Number of epochs.
+    label_counts_ : ndarray of int64 of shape (n_classes,)
+        Instances of each class.
+    n_samples_fit_ : int
+        Number of instances.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
 
     Notes
     -----
-    {notes}
+    An intercept is the weight of a constant feature whose value is the root mean square of X over
+    the features that occur, so that its steps are like those of other features. An instance without
+    any feature that occurred in training scores the logarithms of the class frequencies. Memory:
+    the weights, n_classes x n_features values, once more for trials, and O(n). Equal instances of
+    one class share their u.
 
     Source: algorithm 1 and appendices E.3 and E.4 of [1]_. It differs in that u starts at its
     optimum, in the unknown that is solved for, and in the solution for mini-batches (see
@@ -80,12 +161,49 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     }
 
     def __init__(
-        self, alpha=0.0, *, n_negatives=2, n_hard_negatives="auto", batch_size=1, **shared
+        self,
+        alpha=0.0,
+        *,
+        n_negatives=2,
+        n_hard_negatives="auto",
+        batch_size=1,
+        fit_intercept=True,
+        sampling="frequency",
+        init="means",
+        learning_rate="auto",
+        decay=0.9,
+        max_iter=50,
+        early_stopping="auto",
+        validation_fraction="auto",
+        tol=1e-3,
+        label_names=None,
+        top_k=100,
+        warm_start=False,
+        max_memory=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
     ):
-        super().__init__(
-            alpha, n_negatives=n_negatives, n_hard_negatives=n_hard_negatives, **shared
-        )
+        self.alpha = alpha
+        self.n_negatives = n_negatives
+        self.n_hard_negatives = n_hard_negatives
         self.batch_size = batch_size
+        self.fit_intercept = fit_intercept
+        self.sampling = sampling
+        self.init = init
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.max_iter = max_iter
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.tol = tol
+        self.label_names = label_names
+        self.top_k = top_k
+        self.warm_start = warm_start
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
         n_hard = self._n_hard() if self.batch_size == 1 else 0
