@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._input.arguments import check_count
 from sklearn_xc._topk import as_matrix, unwrap
 from sklearn_xc.inspection._style import axes_for, draw_line, finish, read_targets
-from sklearn_xc.metrics.calibration import STRATEGIES, find_pairs
+from sklearn_xc.metrics.calibration import bin_pairs, find_pairs
 
 _WHO = "ReliabilityDisplay"
 _REFERENCE = "perfectly calibrated"
@@ -188,23 +187,13 @@ class ReliabilityDisplay:
         TypeError
             For a masked array.
         """
-        if not isinstance(strategy, str) or strategy not in STRATEGIES:
-            raise ValueError(f"{_WHO}: strategy must be one of {STRATEGIES}. Got {strategy!r}.")
-        n_bins = check_count(n_bins, f"{_WHO}: n_bins", 1, 2**20)
-        p, is_true, _ = find_pairs(y_true, Y_prob, k, None, classes)
-        edges = np.linspace(0, 1, n_bins + 1)
-        if strategy == "quantile":
-            edges = np.unique(np.quantile(p, edges))
-        at = np.searchsorted(edges[1:-1], p)
-        n_pairs = np.bincount(at)
-        used = n_pairs > 0
-        mean = np.bincount(at, weights=p)[used] / n_pairs[used]
-        share = np.bincount(at, weights=is_true)[used] / n_pairs[used]
+        pairs = find_pairs(y_true, Y_prob, k, None, classes)
+        n_pairs, probable, observed = bin_pairs(*pairs, n_bins, strategy)
         made = cls(
-            mean_probability=mean,
-            observed_share=share,
-            n_pairs=n_pairs[used],
-            ece=float(n_pairs[used] @ np.abs(share - mean) / len(p)),
+            mean_probability=probable / n_pairs,
+            observed_share=observed / n_pairs,
+            n_pairs=n_pairs.astype(np.int64),
+            ece=float(np.abs(observed - probable).sum() / n_pairs.sum()),
             k=int(k),
             name=name,
         )

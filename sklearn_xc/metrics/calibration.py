@@ -17,7 +17,7 @@ from sklearn_xc.metrics.check import (
 )
 from sklearn_xc.metrics.hits import is_true
 
-STRATEGIES = ("quantile", "uniform")
+_STRATEGIES = ("quantile", "uniform")
 
 
 def expected_calibration_error(
@@ -97,24 +97,31 @@ def expected_calibration_error(
     >>> round(expected_calibration_error(y, (first, probability), n_bins=2), 3)
     0.075
     """
-    if not isinstance(strategy, str) or strategy not in STRATEGIES:
-        raise ValueError(f"strategy: expected one of {list(STRATEGIES)}. Got {strategy!r}.")
+    pairs = find_pairs(Y_true, Y_prob, k, sample_weight, classes)
+    mass, probable, observed = bin_pairs(*pairs, n_bins, strategy)
+    return float(np.abs(observed - probable).sum() / mass.sum())
+
+
+def bin_pairs(
+    probability: np.ndarray, is_true: np.ndarray, weight: np.ndarray, n_bins: Any, strategy: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the sums of weight, probability and truth of the pairs in each bin with weight."""
+    if not isinstance(strategy, str) or strategy not in _STRATEGIES:
+        raise ValueError(f"strategy: expected one of {list(_STRATEGIES)}. Got {strategy!r}.")
     n_bins = check_count(n_bins, "n_bins", most=1_000_000)
-    probability, is_true, weight = find_pairs(Y_true, Y_prob, k, sample_weight, classes)
-    order = np.argsort(probability)
-    probability, weight = probability[order], weight[order]
-    mass = np.cumsum(weight)
     # The largest probability of each bin but the last.
     if strategy == "quantile":
+        order = np.argsort(probability)
+        mass = np.cumsum(weight[order])
         wanted = mass[-1] * np.arange(1, n_bins) / n_bins
-        edges = probability[np.searchsorted(mass, wanted)]
+        edges = probability[order[np.searchsorted(mass, wanted)]]
     else:
         edges = np.linspace(0, 1, n_bins + 1)[1:-1]
-    # In each bin the weights cancel: what is left is its sum of truth less probability.
-    excess = np.cumsum(weight * (is_true[order] - probability))
-    ends = np.r_[np.searchsorted(probability, edges, side="right"), len(probability)]
-    total = np.where(ends > 0, excess[ends - 1], 0.0)
-    return float(np.abs(np.diff(total, prepend=0.0)).sum() / mass[-1])
+    at = np.searchsorted(edges, probability)
+    terms = (weight, weight * probability, weight * is_true)
+    sums = np.array([np.bincount(at, term) for term in terms])
+    mass, probable, observed = sums[:, sums[0] > 0]
+    return mass, probable, observed
 
 
 def find_pairs(

@@ -113,11 +113,8 @@ BEST, HALF = ranked(np.full((3, 3), 0.5), 2)
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"n_bins": 0}, "ReliabilityDisplay: n_bins must be an integer from 1 .* Got 0"),
-        (
-            {"strategy": "kmeans"},
-            "strategy must be one of .* Got 'kmeans'",
-        ),
+        ({"n_bins": 0}, "n_bins must be an integer from 1 .* Got 0"),
+        ({"strategy": "kmeans"}, "strategy: expected one of .* Got 'kmeans'"),
         ({"k": 3}, "k must be at most 2"),
         ({"Y_prob": BEST}, "Y_prob: expected a matrix of probabilities, .*, or a tuple"),
         ({"Y_prob": (BEST, HALF + 1)}, r"Y_prob: .* in \[0, 1\]. Got 1.5"),
