@@ -18,7 +18,7 @@ from sklearn_xc.metrics import propensity
 from sklearn_xc.metrics.check import check_propensities
 from sklearn_xc.metrics.frequency_groups import check_length, frequency_groups
 from sklearn_xc.metrics.hits import Hits, find_hits
-from sklearn_xc.metrics.propensity_scored import psp_of_hits
+from sklearn_xc.metrics.propensity_scored import psp_of_rows
 
 _AXIS = {
     "precision": "precision@{k} (%)",
@@ -79,11 +79,9 @@ class _Groups(NamedTuple):
     def shares_of_psp(self, propensities: Any, k: int) -> np.ndarray:
         """Return the contribution of each group to PSP@k."""
         p = check_propensities(propensities, self.hits.true)
+        _, attainable = psp_of_rows(self.hits, (k,), p)
         right = self.hits.positions[self.hits.hit]
-        worth = 1.0 / p[right]
-        total = float(worth.sum())
-        psp = float(psp_of_hits(self.hits, (k,), None, p)[0])
-        return self.sums(right, worth) * (psp / total if total > 0 else 0.0)
+        return self.sums(right, 1.0 / p[right]) / (attainable.sum() or 1.0)
 
 
 class _ByFrequency:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.metrics.hits import Hits, discounts, mean_over_rows, measure, up_to
+from sklearn_xc.metrics.hits import Hits, discounts, mean_of, measure, up_to
 
 
 def precision_at_k(
@@ -78,12 +78,7 @@ def precision_at_k(
     >>> precision_at_k(["bee", "ant"], [[1, 0], [1, 0]], k=1, classes=["ant", "bee"])
     0.5
     """
-    return measure(precision_of_hits, Y_true, topk, k, sample_weight, classes)
-
-
-def precision_of_hits(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
-    """Return precision@k for each k, shape (len(ks),)."""
-    return mean_over_rows(precision_of_rows(hits, ks), weight)
+    return measure(mean_of(precision_of_rows), Y_true, topk, k, sample_weight, classes)
 
 
 def precision_of_rows(hits: Hits, ks: tuple[int, ...]) -> np.ndarray:
@@ -140,12 +135,7 @@ def recall_at_k(
     >>> recall_at_k(Y, np.array([[2, 3], [1, 3]]), k=2)
     0.75
     """
-    return measure(recall_of_hits, Y_true, topk, k, sample_weight, classes)
-
-
-def recall_of_hits(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
-    """Return recall@k for each k, shape (len(ks),)."""
-    return mean_over_rows(recall_of_rows(hits, ks), weight)
+    return measure(mean_of(recall_of_rows), Y_true, topk, k, sample_weight, classes)
 
 
 def recall_of_rows(hits: Hits, ks: tuple[int, ...]) -> np.ndarray:
@@ -213,12 +203,7 @@ def ndcg_at_k(
     >>> round(ndcg_at_k(Y, np.array([[2, 0], [3, 1]]), k=2), 4)
     0.8155
     """
-    return measure(ndcg_of_hits, Y_true, topk, k, sample_weight, classes)
-
-
-def ndcg_of_hits(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
-    """Return nDCG@k for each k, shape (len(ks),)."""
-    return mean_over_rows(ndcg_of_rows(hits, ks), weight)
+    return measure(mean_of(ndcg_of_rows), Y_true, topk, k, sample_weight, classes)
 
 
 def ndcg_of_rows(hits: Hits, ks: tuple[int, ...]) -> np.ndarray:

@@ -8,20 +8,12 @@ import numpy as np
 from sklearn_xc.metrics.at_k import (
     coverage_of_hits,
     macro_f1_of_hits,
-    ndcg_of_hits,
     ndcg_of_rows,
-    precision_of_hits,
     precision_of_rows,
-    recall_of_hits,
     recall_of_rows,
 )
-from sklearn_xc.metrics.hits import Hits
-from sklearn_xc.metrics.propensity_scored import (
-    psndcg_of_hits,
-    psndcg_of_rows,
-    psp_of_hits,
-    psp_of_rows,
-)
+from sklearn_xc.metrics.hits import Hits, mean_of, ratio_of
+from sklearn_xc.metrics.propensity_scored import psndcg_of_rows, psp_of_rows
 
 
 class Metric(NamedTuple):
@@ -45,14 +37,14 @@ class Metric(NamedTuple):
 
 #: Means over rows.
 PLAIN = {
-    "precision": Metric("P", precision_of_hits, precision_of_rows),
-    "ndcg": Metric("nDCG", ndcg_of_hits, ndcg_of_rows),
-    "recall": Metric("R", recall_of_hits, recall_of_rows),
+    "precision": Metric("P", mean_of(precision_of_rows), precision_of_rows),
+    "ndcg": Metric("nDCG", mean_of(ndcg_of_rows), ndcg_of_rows),
+    "recall": Metric("R", mean_of(recall_of_rows), recall_of_rows),
 }
 #: Ratios of sums over rows, weighted by propensities.
 WEIGHTED = {
-    "psp": Metric("PSP", psp_of_hits, psp_of_rows),
-    "psndcg": Metric("PSnDCG", psndcg_of_hits, psndcg_of_rows),
+    "psp": Metric("PSP", ratio_of(psp_of_rows), psp_of_rows),
+    "psndcg": Metric("PSnDCG", ratio_of(psndcg_of_rows), psndcg_of_rows),
 }
 #: Metrics that are sums over rows.
 SUMS = {**PLAIN, **WEIGHTED}

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn_xc.metrics.check import (
     TrueLabels,
     check_k,
+    check_propensities,
     check_sample_weight,
     check_topk,
     check_y_true,
@@ -92,12 +93,34 @@ def up_to(ks: tuple[int, ...], gains: np.ndarray) -> np.ndarray:
     return np.cumsum(gains, axis=1)[:, np.asarray(ks) - 1]
 
 
-def mean_over_rows(values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    """Return the (weighted) means of the columns, at most 1."""
-    if weight is None:
-        return sum_over_rows(values) / len(values)
-    # Two sums over n terms may round apart in the last digits, a fraction above 1 is never meant.
-    return np.minimum(sum_over_rows(weight[:, None] * values) / weight.sum(), 1.0)
+def mean_of(of_rows: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Return the metric that is the (weighted) mean of the terms of the rows, at most 1."""
+
+    def metric(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
+        values = of_rows(hits, ks)
+        if weight is None:
+            return sum_over_rows(values) / len(values)
+        # Two sums over n terms may round apart in the last digits; no fraction exceeds 1.
+        return np.minimum(sum_over_rows(weight[:, None] * values) / weight.sum(), 1.0)
+
+    return metric
+
+
+def ratio_of(of_rows: Callable[..., tuple[np.ndarray, np.ndarray]]) -> Callable[..., np.ndarray]:
+    """Return the metric that divides the sum of the gains of all rows by that of the attainable."""
+
+    def metric(
+        hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None, propensities: Any
+    ) -> np.ndarray:
+        gains, attainable = of_rows(hits, ks, check_propensities(propensities, hits.true))
+        if weight is not None:
+            gains, attainable = weight[:, None] * gains, weight[:, None] * attainable
+        best = sum_over_rows(attainable)
+        ratio = sum_over_rows(gains) / np.where(best > 0, best, 1.0)
+        # The sums add in different orders; above 1 there is only rounding.
+        return np.minimum(ratio, 1.0)
+
+    return metric
 
 
 def sum_over_rows(values: np.ndarray) -> np.ndarray:
@@ -106,15 +129,17 @@ def sum_over_rows(values: np.ndarray) -> np.ndarray:
 
 
 def measure(
-    metric: Callable[[Hits, tuple[int, ...], np.ndarray | None], np.ndarray],
+    metric: Callable[..., np.ndarray],
     Y_true: Any,
     topk: Any,
     k: Any,
     sample_weight: Any,
     classes: Any,
+    *propensities: Any,
 ) -> Any:
     """Check the arguments of a public metric, and return a float for one k, else an array."""
     ks = check_k(k)
     hits = find_hits(Y_true, topk, max(ks), classes)
-    values = metric(hits, ks, check_sample_weight(sample_weight, len(hits.positions)))
+    weight = check_sample_weight(sample_weight, len(hits.positions))
+    values = metric(hits, ks, weight, *propensities)
     return float(values[0]) if np.ndim(k) == 0 else values

@@ -9,11 +9,12 @@ import numpy as np
 
 from sklearn_xc._input.arguments import check_numbers, is_number
 from sklearn_xc.metrics.at_k import best_gains
-from sklearn_xc.metrics.check import check_propensities
-from sklearn_xc.metrics.hits import Hits, discounts, measure, sum_over_rows, up_to
+from sklearn_xc.metrics.hits import Hits, discounts, measure, ratio_of, up_to
 
-# (A, B) as fitted in section 4 of the paper on Wikipedia and Amazon data, and their averages.
+#: (A, B) as fitted in section 4 of the paper on Wikipedia and Amazon data, and their averages.
 PRESETS = {"default": (0.55, 1.5), "wikipedia": (0.5, 0.4), "amazon": (0.6, 2.6)}
+#: What an order of labels can be best for, see ``gains_of``.
+OBJECTIVES = ("precision", "propensity")
 
 
 def propensity(label_counts: Any, n_samples: Any, preset: str = "default") -> np.ndarray:
@@ -158,11 +159,7 @@ def psp_at_k(
     >>> psp_at_k(Y, frequent_first, k=[1, 2], propensities=[0.5, 0.1, 0.25]).round(3)
     array([0.286, 1.   ])
     """
-
-    def metric(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
-        return psp_of_hits(hits, ks, weight, check_propensities(propensities, hits.true))
-
-    return measure(metric, Y_true, topk, k, sample_weight, classes)
+    return measure(ratio_of(psp_of_rows), Y_true, topk, k, sample_weight, classes, propensities)
 
 
 def psndcg_at_k(
@@ -232,18 +229,7 @@ def psndcg_at_k(
     >>> psndcg_at_k(Y, frequent_first, k=[1, 2], propensities=[0.5, 0.1, 0.25]).round(3)
     array([0.286, 0.777])
     """
-
-    def metric(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
-        return psndcg_of_hits(hits, ks, weight, check_propensities(propensities, hits.true))
-
-    return measure(metric, Y_true, topk, k, sample_weight, classes)
-
-
-def psp_of_hits(
-    hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None, propensities: np.ndarray
-) -> np.ndarray:
-    """Return PSP@k for each k, shape (len(ks),)."""
-    return _ratio_of_sums(*psp_of_rows(hits, ks, propensities), weight)
+    return measure(ratio_of(psndcg_of_rows), Y_true, topk, k, sample_weight, classes, propensities)
 
 
 def psp_of_rows(
@@ -252,13 +238,6 @@ def psp_of_rows(
     """Return what each row adds to the two sums of PSP@k, each of shape (n_samples, len(ks))."""
     flat = np.ones(hits.hit.shape[1])
     return _gains(hits, ks, propensities, flat), _attainable(hits, ks, propensities, flat)
-
-
-def psndcg_of_hits(
-    hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None, propensities: np.ndarray
-) -> np.ndarray:
-    """Return PSnDCG@k for each k, shape (len(ks),)."""
-    return _ratio_of_sums(*psndcg_of_rows(hits, ks, propensities), weight)
 
 
 def psndcg_of_rows(
@@ -300,20 +279,6 @@ def _attainable(
         gains = inverse[first] * discount[rank[first]]
         attainable[:, column] = np.bincount(rows[first], weights=gains, minlength=n_samples)
     return attainable
-
-
-def _ratio_of_sums(
-    gains: np.ndarray, attainable: np.ndarray, weight: np.ndarray | None
-) -> np.ndarray:
-    if weight is not None:
-        gains, attainable = weight[:, None] * gains, weight[:, None] * attainable
-    best = sum_over_rows(attainable)
-    ratio = sum_over_rows(gains) / np.where(best > 0, best, 1.0)
-    # The sums add in different orders; above 1 there is only rounding.
-    return np.minimum(ratio, 1.0)
-
-
-OBJECTIVES = ("precision", "propensity")
 
 
 def gains_of(objective: str, label_counts: np.ndarray, n_samples: float) -> np.ndarray:

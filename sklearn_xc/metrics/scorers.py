@@ -61,14 +61,10 @@ class _RankingScorer(BaseEstimator):
         """Return ``{"P@1": value, ...}``."""
         hits, weight = self._find_hits(estimator, X, y, sample_weight)
         ks = check_k(self.ks)
-        propensities = None
+        propensities = self._weights(estimator) if WEIGHTED.keys() & set(self.metrics) else None
         values = []
         for metric in self.metrics:
-            arguments = ()
-            if metric in WEIGHTED:
-                if propensities is None:
-                    propensities = check_propensities(self._weights(estimator), hits.true)
-                arguments = (propensities,)
+            arguments = (propensities,) if metric in WEIGHTED else ()
             values += METRICS[metric].of_hits(hits, ks, weight, *arguments).tolist()
         return dict(zip(self.names, values, strict=True))
 
