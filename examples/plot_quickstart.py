@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline
 from sklearn_xc import OvALinearXC, topk
 from sklearn_xc.datasets import load_tate_subjects
 from sklearn_xc.exceptions import UnseenLabelWarning
-from sklearn_xc.inspection import LabelFrequencyDisplay
+from sklearn_xc.inspection import MetricByFrequencyDisplay
 from sklearn_xc.metrics import TopKScorer, precision_at_k, propensity, psp_at_k
 
 began = time.perf_counter()
@@ -82,7 +82,11 @@ print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the star
 # on, more than half of the proposals are right. Frequent subjects are found most often, but crowd
 # each other out of the five places.
 
-display = LabelFrequencyDisplay.from_predictions(test.target, best, counts)
+display = MetricByFrequencyDisplay.from_predictions(test.target, best, counts, name="precision@5")
+display = MetricByFrequencyDisplay.from_predictions(
+    test.target, best, counts, metric="recall", name="recall@5", ax=display.ax_
+)
+display.ax_.set_ylabel("precision and recall (%)")
 display.ax_.set_title("Tate subjects: the five best of 16,455, by training frequency")
 display.figure_.savefig("quickstart.png", dpi=120)
 print("figure written to quickstart.png")

@@ -1,21 +1,19 @@
-"""What a fitted classifier does: comparisons of two models, and displays (extra ``plot``).
+"""Comparisons of two fitted models, and displays (extra ``plot``).
 
 A display keeps its numbers as attributes, draws them with ``plot``, and draws a second model on the
 axes of the first::
 
-    LabelFrequencyDisplay          by_frequency.py       precision and recall, rare to frequent
-    MetricByFrequencyDisplay       by_frequency.py       one metric of several models
+    MetricByFrequencyDisplay       by_frequency.py       one metric, rare to frequent labels
     ReliabilityDisplay             reliability.py        predicted probability and observed share
     compare_models                 comparison.py         metrics, groups and labels of two models
     _style.py                      colours, markers, axes, legend, and the form of y
 """
 
-from sklearn_xc.inspection.by_frequency import LabelFrequencyDisplay, MetricByFrequencyDisplay
+from sklearn_xc.inspection.by_frequency import MetricByFrequencyDisplay
 from sklearn_xc.inspection.comparison import compare_models
 from sklearn_xc.inspection.reliability import ReliabilityDisplay
 
 __all__ = [
-    "LabelFrequencyDisplay",
     "MetricByFrequencyDisplay",
     "ReliabilityDisplay",
     "compare_models",

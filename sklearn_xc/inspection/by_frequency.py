@@ -1,4 +1,4 @@
-"""Quality of the best labels by how often a label occurs in training."""
+"""A metric of the best labels by how often a label occurs in training."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,7 +8,6 @@ import numpy as np
 from sklearn_xc._input.arguments import check_count
 from sklearn_xc._topk import topk, unwrap
 from sklearn_xc.inspection._style import (
-    COLOURS,
     axes_for,
     draw_line,
     finish,
@@ -65,7 +64,7 @@ class _Groups(NamedTuple):
 
     @property
     def ranges(self) -> dict[str, np.ndarray]:
-        """The first attributes of both displays."""
+        """The range of frequencies and the number of labels of each group."""
         n_labels = self.sums(np.arange(len(self.group)))
         return {"lower": self.lower, "upper": self.upper, "n_labels": n_labels}
 
@@ -84,217 +83,14 @@ class _Groups(NamedTuple):
         return self.sums(right, 1.0 / p[right]) / (attainable.sum() or 1.0)
 
 
-class _ByFrequency:
-    """Base class of displays over label frequency."""
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, k: int = 5, **options: Any) -> Any:
-        """Predict and plot.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted estimator whose last step has ``label_counts_``.
-        X : object of n instances
-            Input for `estimator`.
-        y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
-            True labels, or one class per instance, in the form of the fit.
-        k : int, default=5
-            Number of best labels to consider.
-        **options : dict
-            Further arguments of ``from_predictions``. The default of `name` is that of the
-            estimator's class, and of `propensities` that of its training data.
-
-        Returns
-        -------
-        display
-            Of this class.
-
-        Raises
-        ------
-        ValueError
-            As in ``from_predictions``, and for an estimator without ``label_counts_``.
-
-        Examples
-        --------
-        Rare labels are found less often:
-
-        >>> from sklearn_xc import OvALinearXC
-        >>> from sklearn_xc.datasets import make_xc_classification
-        >>> from sklearn_xc.inspection import LabelFrequencyDisplay
-        >>> X, Y = make_xc_classification(
-        ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
-        ... )
-        >>> clf = OvALinearXC().fit(X[:400], Y[:400])
-        >>> display = LabelFrequencyDisplay.from_estimator(clf, X[400:], Y[400:], k=5, n_groups=4)
-        >>> bool(display.recall[0] < display.recall[-1])
-        True
-        """
-        classifier, _ = unwrap(estimator, None)
-        if not hasattr(classifier, "label_counts_"):
-            raise ValueError(
-                f"{cls.__name__}: {type(classifier).__name__} has no label_counts_. Pass its "
-                "predictions, and the counts, to from_predictions."
-            )
-        y, classes = read_targets(cls.__name__, estimator, y)
-        options = {"classes": classes, **cls._defaults(classifier, options), **options}
-        best = topk(estimator, X, k)
-        return cls.from_predictions(y, best, classifier.label_counts_, k=k, **options)
-
-    @classmethod
-    def _defaults(cls, classifier: Any, options: dict[str, Any]) -> dict[str, Any]:
-        return {}
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
-class LabelFrequencyDisplay(_ByFrequency):
-    """Precision and recall of the k best labels in groups of labels of similar frequency.
-
-    Labels that occur in training are sorted by their number of instances and cut into ten groups
-    of about equal size. Groups that end at the same frequency are merged: on long-tailed data
-    several tenths of the labels have a single instance. For several models, see
-    :class:`MetricByFrequencyDisplay`.
-
-    Parameters
-    ----------
-    lower, upper : ndarray of int of shape (n_groups,)
-        Smallest and largest number of training instances of the labels in each group.
-    n_labels : ndarray of int of shape (n_groups,)
-        Number of labels in each group.
-    precision : ndarray of float of shape (n_groups,)
-        Share of the predictions of a label in the group that are right; NaN if there are none.
-    recall : ndarray of float of shape (n_groups,)
-        Share of the true labels in the group that are among the k best of their instance; NaN if
-        there are none.
-    k : int
-        Number of labels of each instance that were considered.
-
-    Attributes
-    ----------
-    ax_, figure_
-        The matplotlib axes and figure, after ``plot``.
-    bars_ : tuple of two matplotlib bar containers
-        The bars of precision and of recall.
-
-    See Also
-    --------
-    MetricByFrequencyDisplay : One metric of several models, as lines.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_xc.inspection import LabelFrequencyDisplay
-    >>> Y = np.array([[1, 0, 1], [0, 1, 0], [0, 1, 0]])
-    >>> indices = np.array([[2, 1], [1, 0], [0, 1]])
-    >>> display = LabelFrequencyDisplay.from_predictions(Y, indices, [1, 9, 1], k=2, n_groups=2)
-    >>> display.precision, display.recall
-    (array([0.33333333, 0.66666667]), array([0.5, 1. ]))
-    """
-
-    lower: np.ndarray
-    upper: np.ndarray
-    n_labels: np.ndarray
-    precision: np.ndarray
-    recall: np.ndarray
-    k: int
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        topk: Any,
-        label_counts: Any,
-        *,
-        classes: Any = None,
-        k: int = 5,
-        n_groups: int = 10,
-        ax: Any = None,
-    ) -> "LabelFrequencyDisplay":
-        """Plot predictions.
-
-        Parameters
-        ----------
-        y_true : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
-            True labels, or one class per instance, as in
-            :func:`~sklearn_xc.metrics.precision_at_k`.
-        topk : ndarray of int of shape (n, >= k), tuple or sparse matrix
-            The ranked labels, as in :func:`~sklearn_xc.metrics.precision_at_k`.
-        label_counts : array-like of int of shape (n_labels,)
-            Number of training instances of each label.
-        classes : array-like of shape (n_labels,), default=None
-            ``classes_`` of the classifier, if `y_true` holds class labels.
-        k : int, default=5
-            Number of best labels to consider.
-        n_groups : int, default=10
-            Number of groups before merging.
-        ax
-            As in ``plot``.
-
-        Returns
-        -------
-        LabelFrequencyDisplay
-
-        Raises
-        ------
-        ValueError
-            If an argument is invalid; the message names it and says what was expected.
-        TypeError
-            For a masked array.
-        """
-        found = _Groups.of(cls.__name__, y_true, topk, label_counts, n_groups, k, classes)
-        precision, recall = found.values("precision"), found.values("recall")
-        return cls(**found.ranges, precision=precision, recall=recall, k=k).plot(ax)
-
-    def plot(self, ax: Any = None) -> "LabelFrequencyDisplay":
-        """Draw the groups as bars.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        LabelFrequencyDisplay
-            Itself, with `ax_`, `figure_` and `bars_`.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError
-            If `ax` is not a matplotlib axes.
-        """
-        ax = axes_for(ax, type(self).__name__, (8, 4.5))
-        places = np.arange(len(self.lower))
-        self.bars_ = (
-            ax.bar(places - 0.2, 100 * self.precision, 0.38, label=f"precision@{self.k}"),
-            ax.bar(places + 0.2, 100 * self.recall, 0.38, label=f"recall@{self.k}"),
-        )
-        for bars, colour in zip(self.bars_, COLOURS, strict=False):
-            for bar in bars:
-                bar.set_color(colour)
-        ranges = [
-            f"{low:,}" if low == high else f"{low:,} to\n{high:,}"
-            for low, high in zip(self.lower, self.upper, strict=True)
-        ]
-        ticks = [f"{r}\n({n:,})" for r, n in zip(ranges, self.n_labels, strict=True)]
-        ax.set_xticks(places, ticks, fontsize=8)
-        ax.set_xlabel("training instances of the label (number of such labels)")
-        ax.set_ylabel("precision and recall (%)")
-        ax.margins(y=0.2)
-        finish(ax, "upper left", ncols=2)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class MetricByFrequencyDisplay(_ByFrequency):
+class MetricByFrequencyDisplay:
     r"""One metric of the k best labels, over the training frequency of labels.
 
-    Labels that occur in training are cut into groups of similar frequency, as in
-    :class:`LabelFrequencyDisplay`; each is a point of the line. Pass ``ax=first.ax_`` to draw
-    another model on the axes of the first one.
+    Labels that occur in training are sorted by their number of instances and cut into ten groups
+    of about equal size; each is a point of the line. Groups that end at the same frequency are
+    merged: on long-tailed data several tenths of the labels have a single instance. Pass
+    ``ax=first.ax_`` to draw another model on the axes of the first one.
 
     Parameters
     ----------
@@ -305,8 +101,10 @@ class MetricByFrequencyDisplay(_ByFrequency):
     n_labels : ndarray of int of shape (n_groups,)
         Number of labels in each group.
     values : ndarray of float of shape (n_groups,)
-        Precision or recall as in :class:`LabelFrequencyDisplay`, or the share that the hits of the
-        group contribute to PSP@k: all of them sum to PSP@k.
+        Precision: the share of the predictions of a label in the group that are right. Recall: the
+        share of the true labels in the group that are among the k best of their instance. Both are
+        NaN if there are none. Or the share that the hits of the group contribute to PSP@k: all of
+        them sum to PSP@k.
     metric : {"precision", "recall", "psp"}
         The metric.
     k : int
@@ -320,10 +118,6 @@ class MetricByFrequencyDisplay(_ByFrequency):
         The matplotlib axes and figure, after ``plot``.
     line_ : matplotlib line
         The line of the model.
-
-    See Also
-    --------
-    LabelFrequencyDisplay : Precision and recall of one model, as bars.
 
     Examples
     --------
@@ -353,12 +147,64 @@ class MetricByFrequencyDisplay(_ByFrequency):
     name: str | None = None
 
     @classmethod
-    def _defaults(cls, classifier: Any, options: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {"name": type(classifier).__name__}
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, k: int = 5, **options: Any
+    ) -> "MetricByFrequencyDisplay":
+        """Predict and plot.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted estimator whose last step has ``label_counts_``.
+        X : object of n instances
+            Input for `estimator`.
+        y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
+            True labels, or one class per instance, in the form of the fit.
+        k : int, default=5
+            Number of best labels to consider.
+        **options : dict
+            Further arguments of ``from_predictions``. The default of `name` is that of the
+            estimator's class, and of `propensities` that of its training data.
+
+        Returns
+        -------
+        MetricByFrequencyDisplay
+
+        Raises
+        ------
+        ValueError
+            As in ``from_predictions``, and for an estimator without ``label_counts_``.
+
+        Examples
+        --------
+        Rare labels are found less often:
+
+        >>> from sklearn_xc import OvALinearXC
+        >>> from sklearn_xc.datasets import make_xc_classification
+        >>> from sklearn_xc.inspection import MetricByFrequencyDisplay
+        >>> X, Y = make_xc_classification(
+        ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
+        ... )
+        >>> clf = OvALinearXC().fit(X[:400], Y[:400])
+        >>> display = MetricByFrequencyDisplay.from_estimator(
+        ...     clf, X[400:], Y[400:], metric="recall", n_groups=4
+        ... )
+        >>> bool(display.values[0] < display.values[-1])
+        True
+        """
+        classifier, _ = unwrap(estimator, None)
+        if not hasattr(classifier, "label_counts_"):
+            raise ValueError(
+                f"{cls.__name__}: {type(classifier).__name__} has no label_counts_. Pass its "
+                "predictions, and the counts, to from_predictions."
+            )
+        y, classes = read_targets(cls.__name__, estimator, y)
+        defaults = {"classes": classes, "name": type(classifier).__name__}
         if options.get("metric") == "psp":
             n = classifier.n_samples_fit_
-            found["propensities"] = propensity(classifier.label_counts_, n)
-        return found
+            defaults["propensities"] = propensity(classifier.label_counts_, n)
+        best = topk(estimator, X, k)
+        return cls.from_predictions(y, best, classifier.label_counts_, k=k, **defaults | options)
 
     @classmethod
     def from_predictions(

@@ -1,4 +1,4 @@
-"""Displays by label frequency against plain loops, and the errors and style of all displays."""
+"""The display by label frequency against plain loops, and the errors and style of all displays."""
 
 import sys
 
@@ -10,11 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from sklearn_xc import OvALinearXC, topk
-from sklearn_xc.inspection import (
-    LabelFrequencyDisplay,
-    MetricByFrequencyDisplay,
-    ReliabilityDisplay,
-)
+from sklearn_xc.inspection import MetricByFrequencyDisplay, ReliabilityDisplay
 from sklearn_xc.metrics import psp_at_k
 
 Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [0, 1, 0, 1]])
@@ -22,7 +18,6 @@ TOPK = np.array([[2, 3, 0], [1, 3, -1], [1, 0, 2]])
 SCORES = np.array([[0.9, 0.5, 0.2], [0.8, 0.3, -np.inf], [0.7, 0.7, 0.1]])
 COUNTS = np.array([1, 9, 1, 0])
 DRAW = {
-    "bars": lambda **o: LabelFrequencyDisplay.from_predictions(Y, TOPK, COUNTS, k=2, **o),
     "lines": lambda **o: MetricByFrequencyDisplay.from_predictions(Y, TOPK, COUNTS, k=2, **o),
     "reliability": lambda **o: ReliabilityDisplay.from_predictions(Y, (TOPK, SCORES), k=2, **o),
 }
@@ -64,32 +59,26 @@ def test_values_of_plain_loops(metric, seed):
     np.testing.assert_allclose(display.line_.get_ydata(), 100 * display.values)
     if metric == "psp" and counts.all():
         assert display.values.sum() == pytest.approx(psp_at_k(Y, best, 3, propensities=p))
-    if metric != "psp":
-        bars = LabelFrequencyDisplay.from_predictions(Y, best, counts, **arguments)
-        np.testing.assert_array_equal(getattr(bars, metric), display.values)
 
 
-def test_bars_by_hand():
-    display = LabelFrequencyDisplay.from_predictions(Y, TOPK, COUNTS, k=2, n_groups=2)
+def test_values_by_hand():
+    found = MetricByFrequencyDisplay.from_predictions(Y, TOPK, COUNTS, k=2, n_groups=2)
     # Labels 0 and 2 occur once, label 1 nine times, label 3 never.
-    assert display.lower.tolist() == display.upper.tolist() == [1, 9]
-    assert display.n_labels.tolist() == [2, 1]
-    assert [bar.get_height() for bar in display.ax_.patches] == [50, 100, 50, 100]
-    assert [t.get_text() for t in display.ax_.get_xticklabels()] == ["1\n(2)", "9\n(1)"]
+    assert found.lower.tolist() == found.upper.tolist() == [1, 9]
+    assert found.n_labels.tolist() == [2, 1]
+    assert found.values.tolist() == [0.5, 1.0]
 
 
 def test_estimators(make_xy):
     X, Y = make_xy()
     model = make_pipeline(MaxAbsScaler(), OvALinearXC(prune=0)).fit(X, Y)
     counts, best = model[-1].label_counts_, topk(model, X, 3)
-    for kind, options in ((LabelFrequencyDisplay, {}), (MetricByFrequencyDisplay, {"name": "a"})):
-        found = kind.from_estimator(model, X, Y, k=3)
-        expected = kind.from_predictions(Y, best, counts, k=3, **options)
-        for name in ("lower", "precision", "recall", "values"):
-            if hasattr(expected, name):
-                np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-        with pytest.raises(ValueError, match=r"LogisticRegression has no label_counts_"):
-            kind.from_estimator(LogisticRegression(), X, Y)
+    found = MetricByFrequencyDisplay.from_estimator(model, X, Y, k=3)
+    expected = MetricByFrequencyDisplay.from_predictions(Y, best, counts, k=3, name="a")
+    for name in ("lower", "values"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    with pytest.raises(ValueError, match=r"LogisticRegression has no label_counts_"):
+        MetricByFrequencyDisplay.from_estimator(LogisticRegression(), X, Y)
     display = MetricByFrequencyDisplay.from_estimator(model, X, Y, metric="psp")
     assert display.line_.get_label() == "OvALinearXC"
 
@@ -139,7 +128,5 @@ def test_without_matplotlib(draw, monkeypatch):
 )
 def test_errors(changed, message):
     arguments = {"y_true": Y, "topk": TOPK, "label_counts": COUNTS, "k": 2} | changed
-    for kind in (LabelFrequencyDisplay, MetricByFrequencyDisplay):
-        if "metric" not in arguments or kind is MetricByFrequencyDisplay:
-            with pytest.raises(ValueError, match=message):
-                kind.from_predictions(**arguments)
+    with pytest.raises(ValueError, match=message):
+        MetricByFrequencyDisplay.from_predictions(**arguments)
