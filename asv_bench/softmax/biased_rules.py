@@ -25,11 +25,15 @@ References
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from sklearn_xc._compile.arithmetic.vectors import sum_of
-from sklearn_xc._compile.jit import inlined
-from sklearn_xc.softmax.kernels.rules import StepRule
+from sklearn_xc._compile.jit import inlined, scratch
+from sklearn_xc.softmax.kernels.batch import unshrunk
+from sklearn_xc.softmax.kernels.rules import Sampled, StepRule, Target
 
 
 @inlined
@@ -117,14 +121,50 @@ def shifted_step(scale, squared_norm, target, sampled, u, p, settings):
     return v - scale + own + total, a * (scale - own) + (1.0 - a) * total
 
 
+def explicit_batch_step(take_step: Callable[..., Any]) -> Any:
+    """Return the ``batch_step`` that takes a step for each pair, all from the same weights."""
+
+    @inlined
+    def take_batch_step(work, q, p, precision):
+        size, m = q.shape
+        alpha, s_of = scratch(m, np.float64), scratch(m, np.float64)
+        q_of, c_of = scratch(m, np.float64), scratch(m, np.float64)
+        p_of = scratch(m, np.float64)
+        for i in range(size):
+            place = work.place[i]
+            n = 0
+            for k in range(m):
+                if k != place:
+                    alpha[n], q_of[n], c_of[n] = work.alpha[k], q[i, k], work.c[k]
+                    s_of[n] = unshrunk(q[i, k], work.c[k], work.b[k])
+                    n += 1
+            own, c_y = work.own[i], work.c_y[i]
+            target = Target(unshrunk(own, c_y, work.b_y[i]), own, c_y)
+            sampled = Sampled(alpha[:n], s_of[:n], q_of[:n], c_of[:n])
+            work.u[i], work.totals[i] = take_step(
+                work.scale[i],
+                work.gram[i * size + i],
+                target,
+                sampled,
+                work.u[i],
+                p_of[:n],
+                (),
+            )
+            n = 0
+            for k in range(m):
+                p[i, k] = 0.0
+                if k != place:
+                    p[i, k] = p_of[n]
+                    n += 1
+
+    return take_batch_step
+
+
 #: All of them, by name.
 BIASED_RULES = {
-    rule.name: rule
-    for rule in (
-        StepRule("ove", one_vs_each_step),
-        StepRule("nce", noise_contrastive_step),
-        StepRule("is", importance_sampling_step),
-        StepRule("vanilla", vanilla_step),
-        StepRule("raman", shifted_step, ShiftedSettings()),
-    )
+    "ove": StepRule(one_vs_each_step, (), explicit_batch_step(one_vs_each_step)),
+    "nce": StepRule(noise_contrastive_step, (), explicit_batch_step(noise_contrastive_step)),
+    "is": StepRule(importance_sampling_step, (), explicit_batch_step(importance_sampling_step)),
+    "vanilla": StepRule(vanilla_step),
+    "raman": StepRule(shifted_step, ShiftedSettings()),
 }

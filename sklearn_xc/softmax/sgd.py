@@ -210,7 +210,7 @@ class SgdSettings:
     Attributes
     ----------
     rule : StepRule
-        The update; those of the estimators are in ``kernels.softmax.rules.RULES``.
+        The update; ``RULES`` of ``softmax.kernels.rules`` has those of the estimators.
     n_negatives : int
         Classes sampled at each step, at most all others.
     batch_size : int
@@ -353,7 +353,6 @@ def _run_batches(
     rates: Rates,
 ) -> float:
     """Take a mini-batch of visits a step; return the sum of their objectives."""
-    rule = settings.rule
     seed = (settings.seed, epoch)
     n = len(visits.order)
     n_steps = -(-n // settings.batch_size)
@@ -363,13 +362,11 @@ def _run_batches(
         problem.counts, settings.sampling, settings.n_negatives, 0, seed, with_target=True
     )
     draws = Draws(sampler, m, mix_key(*seed))
-    run_batches = softmax_batch_kernels(rule.step, rule.is_implicit)
+    run_batches = softmax_batch_kernels(settings.rule.batch_step)
     total = 0.0
     work = BatchWork.for_pass(visits, batches, m, state.V)
     for first, last in _calls(problem, settings, n_steps):
-        total += run_batches(
-            visits, batches, first, last, state.model, rates, draws, rule.settings, work
-        )
+        total += run_batches(visits, batches, first, last, state.model, rates, draws, work)
     return total
 
 

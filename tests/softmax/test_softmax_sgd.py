@@ -83,7 +83,9 @@ def dense_of(problem):
     return sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape).toarray()
 
 
-each_size = pytest.mark.parametrize("batch_size", [1, 4])
+each_step = pytest.mark.parametrize(
+    ("method", "batch_size"), [("umax", 1), ("implicit", 1), ("implicit", 4)]
+)
 
 
 @pytest.mark.parametrize("empty", EMPTY.values(), ids=EMPTY)
@@ -132,9 +134,8 @@ def test_the_order_holds_each_visit_once(monkeypatch, batch_size, is_weighted):
     assert orders[0] == orders[3]
 
 
-@each_size
-@pytest.mark.parametrize("method", ["umax", "implicit"])
-def test_calls_of_any_length_give_the_same(monkeypatch, batch_size, method):
+@each_step
+def test_calls_of_any_length_give_the_same(monkeypatch, method, batch_size):
     problem, settings = make_problem(), settings_of(method, 3, batch_size, 0)
     whole, expected = epoch_of(problem, settings)
     for work in (1.0, 100.0, 300.0):
@@ -214,9 +215,8 @@ class TestHardNegatives:
             assert len({*hard.tolist(), y}) == len(hard) + 1
 
 
-@each_size
-@pytest.mark.parametrize("method", ["umax", "implicit"])
-def test_the_objective_estimates_the_log_loss(batch_size, method):
+@each_step
+def test_the_objective_estimates_the_log_loss(method, batch_size):
     """At a vanishing rate and the optimal u, its mean over epochs is the weighted log-loss."""
     problem = make_problem()
     state = make_state(problem)

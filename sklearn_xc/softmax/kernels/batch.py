@@ -22,9 +22,8 @@ from sklearn_xc._weights.kernels.class_scores import (
     number_features,
 )
 from sklearn_xc.softmax.kernels.epoch import apply_scale
-from sklearn_xc.softmax.kernels.implicit_batch import N_WORK, PRECISION, ScoreStep, solve_batch
+from sklearn_xc.softmax.kernels.implicit_batch import N_WORK, PRECISION
 from sklearn_xc.softmax.kernels.passes import Batches, Visits
-from sklearn_xc.softmax.kernels.rules import Sampled, Target
 
 #: Share of its terms to which a step is solved if the weights are in float32.
 _SINGLE_PRECISION = 1e-7
@@ -119,74 +118,12 @@ class BatchWork(NamedTuple):
         )
 
 
-def _explicit_moves(take_step: Callable[..., Any]) -> Any:
-    """Return a function that takes a step for each pair of a batch, from the same weights."""
-
-    @inlined
-    def explicit_moves(work, q, p, size, settings):
-        m = q.shape[1]
-        alpha, s_of = scratch(m, np.float64), scratch(m, np.float64)
-        q_of, c_of = scratch(m, np.float64), scratch(m, np.float64)
-        p_of = scratch(m, np.float64)
-        for i in range(size):
-            place = work.place[i]
-            n = 0
-            for k in range(m):
-                if k != place:
-                    alpha[n], q_of[n], c_of[n] = work.alpha[k], q[i, k], work.c[k]
-                    s_of[n] = _unshrunk(q[i, k], work.c[k], work.b[k])
-                    n += 1
-            own, c_y = work.own[i], work.c_y[i]
-            target = Target(_unshrunk(own, c_y, work.b_y[i]), own, c_y)
-            sampled = Sampled(alpha[:n], s_of[:n], q_of[:n], c_of[:n])
-            work.u[i], work.totals[i] = take_step(
-                work.scale[i],
-                work.gram[i * size + i],
-                target,
-                sampled,
-                work.u[i],
-                p_of[:n],
-                settings,
-            )
-            n = 0
-            for k in range(m):
-                p[i, k] = 0.0
-                if k != place:
-                    p[i, k] = p_of[n]
-                    n += 1
-
-    return explicit_moves
-
-
 @functools.cache
-def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> Any:
-    """Return the compiled pass of a rule, by its ``step`` and whether it ``is_implicit``."""
-    explicit_moves = _explicit_moves(take_step)
-
-    @inlined
-    def take_batch_step(work, q, p, settings, precision):
-        """Make the step in scores: write p, totals and u."""
-        size, m = q.shape
-        if not is_implicit:
-            explicit_moves(work, q, p, size, settings)
-            return
-        step = ScoreStep(
-            work.scale[:size],
-            work.alpha[:m],
-            work.gram[: size * size].reshape((size, size)),
-            work.place[:size],
-            work.group[:size],
-            q,
-            work.c[:m],
-            work.own[:size],
-            work.c_y[:size],
-            work.u[:size],
-        )
-        solver = work.solver[: N_WORK * size * m].reshape((N_WORK, size, m))
-        solve_batch(step, p, work.totals[:size], solver, precision)
+def softmax_batch_kernels(take_batch_step: Callable[..., Any]) -> Any:
+    """Return the compiled pass of a rule, by its ``batch_step``."""
 
     @kernel
-    def run_batches(visits, batches, first, last, model, rates, draws, settings, work):
+    def run_batches(visits, batches, first, last, model, rates, draws, work):
         """Make the steps ``first`` to ``last`` of an epoch; return the sum of their objectives.
 
         Parameters
@@ -203,8 +140,6 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
             Learning rates.
         draws : Draws
             Of the classes that the pairs of a step share.
-        settings : tuple of float
-            Of the rule.
         work : BatchWork
             Overwritten.
         """
@@ -223,10 +158,10 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
             for i in range(size):
                 work.old_u[i] = work.u[i] = model.u[pairs[i]]
                 objective += visits.weight[pairs[i]] * _objective(i, q, work)
-            take_batch_step(work, q, p, settings, precision)
+            take_batch_step(work, q, p, precision)
             for i in range(size):
                 u = model.u[pairs[i]] + (work.u[i] - work.old_u[i])  # a pair may come twice
-                model.u[pairs[i]] = max(u, 0.0) if is_implicit else u
+                model.u[pairs[i]] = max(u, 0.0)
             # 3. The step in weights.
             _move(p, n_touched, visits.X, model, rates.intercept, work)
         return objective
@@ -384,7 +319,7 @@ def _scatter_block(block, classes, touched, n_touched, V):
 
 
 @inlined
-def _unshrunk(q, c, b):
+def unshrunk(q, c, b):
     """Return the score that shrinkage by c, which leaves the intercept b, made q of."""
     return (q - b) * c + b
 
@@ -393,10 +328,10 @@ def _unshrunk(q, c, b):
 def _objective(i, q, work):
     """Return ``sampled_objective`` of pair i and the classes of the batch."""
     u = work.old_u[i]
-    s_y = _unshrunk(work.own[i], work.c_y[i], work.b_y[i])
+    s_y = unshrunk(work.own[i], work.c_y[i], work.b_y[i])
     total = u + math.exp(-u) - 1.0
     for k in range(q.shape[1]):
         if k != work.place[i]:
-            s = _unshrunk(q[i, k], work.c[k], work.b[k])
+            s = unshrunk(q[i, k], work.c[k], work.b[k])
             total += work.alpha[k] * vector_exp(min(s - s_y - u, 700.0))
     return total

@@ -87,6 +87,36 @@ class ScoreStep(NamedTuple):
 
 
 @inlined
+def implicit_batch_step(work, q, p, precision):
+    """Take the step in scores of a batch: write `p`, and the totals and u of `work`.
+
+    Parameters
+    ----------
+    work : BatchWork
+        The batch, prepared and scored.
+    q, p : ndarray of float64 of shape (n, m)
+        Scores after the shrinkage; moves, overwritten.
+    precision : float
+        See ``solve_batch``.
+    """
+    size, m = q.shape
+    step = ScoreStep(
+        work.scale[:size],
+        work.alpha[:m],
+        work.gram[: size * size].reshape((size, size)),
+        work.place[:size],
+        work.group[:size],
+        q,
+        work.c[:m],
+        work.own[:size],
+        work.c_y[:size],
+        work.u[:size],
+    )
+    solver = work.solver[: N_WORK * size * m].reshape((N_WORK, size, m))
+    solve_batch(step, p, work.totals[:size], solver, precision)
+
+
+@inlined
 def multiply_gram(gram, moves, shift):
     """Write ``gram @ moves`` to `shift`.
 
@@ -296,10 +326,7 @@ def _start(step, log_scale, log_alpha, new_u, p, log_p, z):
     Where even an explicit step would be short, that step is near enough.
     """
     n, m = p.shape
-    scale, gram, place, q, c, own, c_y, u = (
-        *(step.scale, step.gram, step.place, step.q),
-        *(step.c, step.own, step.c_y, step.u),
-    )
+    scale, _, gram, place, _, q, c, own, c_y, u = step
     for i in range(n):
         factor = log_scale[i] - own[i] - u[i]
         for k in range(m):

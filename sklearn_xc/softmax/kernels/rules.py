@@ -14,6 +14,7 @@ import numpy as np
 
 from sklearn_xc._compile.arithmetic.vectors import sum_of
 from sklearn_xc._compile.jit import inlined
+from sklearn_xc.softmax.kernels.implicit_batch import implicit_batch_step
 from sklearn_xc.softmax.kernels.implicit_step import solve_step
 
 
@@ -57,23 +58,20 @@ class StepRule(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        Of the method.
     step : callable
         ``step(scale, squared_norm, target, sampled, u, p, settings) -> (new_u, gain)``, marked
         ``inlined``. `scale` is the learning rate times the weight of the instance, `squared_norm`
         that of the instance with the rate of intercepts, `p` of shape (m,) is overwritten.
     settings : tuple of float
         A NamedTuple of the step's settings; () for none.
-    is_implicit : bool
-        Whether the instances of a mini-batch take one implicit step together. Other methods apply
-        `step` to each instance, from the same weights.
+    batch_step : callable or None
+        ``batch_step(work, q, p, precision)``, marked ``inlined``: the step of a mini-batch, see
+        ``implicit_batch_step``. None for a rule of single steps only.
     """
 
-    name: str
     step: Callable[..., Any]
     settings: tuple = ()
-    is_implicit: bool = False
+    batch_step: Callable[..., Any] | None = None
 
 
 class UMaxSettings(NamedTuple):
@@ -132,9 +130,6 @@ def implicit_step(scale, squared_norm, target, sampled, u, p, settings):
 
 #: The rules of the estimators, with default settings.
 RULES = {
-    rule.name: rule
-    for rule in (
-        StepRule("umax", umax_step, UMaxSettings()),
-        StepRule("implicit", implicit_step, is_implicit=True),
-    )
+    "umax": StepRule(umax_step, UMaxSettings()),
+    "implicit": StepRule(implicit_step, batch_step=implicit_batch_step),
 }

@@ -77,7 +77,7 @@ def with_uneven_shares(data):
 
 def kernels(method):
     rule = (RULES | BIASED_RULES)[method]
-    return softmax_batch_kernels(rule.step, rule.is_implicit)
+    return softmax_batch_kernels(rule.batch_step)
 
 
 def run(data, method, bounds, first, last, *, rate, slowing, ridge, m, function=None):
@@ -90,7 +90,7 @@ def run(data, method, bounds, first, last, *, rate, slowing, ridge, m, function=
     batches = Batches(read_only(np.array(bounds)), read_only(data.counts), data.n)
     rates, draws = Rates(rate, slowing, ridge, INTERCEPT_RATE), Draws(data.sampler, m, KEY)
     work = BatchWork.for_pass(visits, batches, m, data.V)
-    objective = function(visits, batches, first, last, model, rates, draws, (), work)
+    objective = function(visits, batches, first, last, model, rates, draws, work)
     return objective, model.V, model.scale, model.u, model.intercept
 
 
