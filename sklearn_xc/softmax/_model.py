@@ -17,7 +17,7 @@ from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.softmax.calibration import Calibration, topk_log_proba
 from sklearn_xc.softmax.pairs import log_frequencies
-from sklearn_xc.softmax.sgd import SoftmaxState
+from sklearn_xc.softmax.state import SoftmaxState
 
 
 @declares(

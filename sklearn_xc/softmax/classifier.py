@@ -33,9 +33,17 @@ from sklearn_xc.softmax.pairs import (
     merge_equal,
 )
 from sklearn_xc.softmax.problem import SoftmaxProblem
-from sklearn_xc.softmax.sgd import Schedule, SgdSettings, SoftmaxState, require_finite
+from sklearn_xc.softmax.sgd import SgdSettings
 from sklearn_xc.softmax.start import start_at_means
-from sklearn_xc.softmax.training import HeldOut, Trial, find_rate, n_calibrated, train_epoch
+from sklearn_xc.softmax.state import SoftmaxState, require_finite
+from sklearn_xc.softmax.training import (
+    HeldOut,
+    Schedule,
+    Trial,
+    find_rate,
+    n_calibrated,
+    train_epoch,
+)
 
 #: Hard negatives of a step with ``n_hard_negatives="auto"``.
 _HARD = 5

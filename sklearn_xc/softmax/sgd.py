@@ -23,184 +23,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_xc._compile.arithmetic.sampling import ClassSampler, class_shares, mix_key
+from sklearn_xc._compile.arithmetic.sampling import mix_key
 from sklearn_xc._input.data import read_only
-from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc.softmax.kernels.batch import BatchWork, softmax_batch_kernels
-from sklearn_xc.softmax.kernels.epoch import fold_scale, softmax_kernels
-from sklearn_xc.softmax.kernels.passes import Batches, Draws, Model, Rates, Visits
+from sklearn_xc.softmax.kernels.epoch import softmax_kernels
+from sklearn_xc.softmax.kernels.passes import Batches, Draws, Rates, Visits
 from sklearn_xc.softmax.kernels.rules import StepRule
 from sklearn_xc.softmax.problem import SoftmaxProblem
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Learning rates by the number of epochs done.
-
-    Attributes
-    ----------
-    rate : float
-        At the beginning.
-    decay : float or "1/t"
-        What the rate is multiplied with after each epoch, or ``rate / (1 + epochs)``, falling also
-        within an epoch.
-    """
-
-    rate: float
-    decay: float | str
-
-    def after(self, epochs: float) -> float:
-        """Return the rate after some epochs and a part of one."""
-        if self.decay == "1/t":
-            return self.rate / (1.0 + epochs)
-        return self.rate * float(self.decay) ** int(epochs)
-
-    def following(self, epochs: int, n_epochs: int) -> float:
-        """Return the sum of the rates of the next epochs, in units of that of the last one done."""
-        if self.decay == "1/t":
-            return float((epochs / (epochs + 1.0 + np.arange(n_epochs))).sum())
-        decay = float(self.decay)
-        return n_epochs if decay == 1.0 else decay * (1.0 - decay**n_epochs) / (1.0 - decay)
-
-    def within_epoch(self, epochs: float, n_visits: int) -> tuple[float, float]:
-        """Return the rate r after some epochs, and s: after t of n visits more it is r / (1 + s t).
-
-        Epochs of `n_visits` visits each.
-        """
-        slowing = 1.0 / (n_visits * (1.0 + epochs)) if self.decay == "1/t" else 0.0
-        return self.after(epochs), slowing
-
-
-#: Of "frequency": the part of the draws that is spread evenly over the classes.
-_EVEN_PART = 0.2
-
-
-def choose_sampler(
-    counts: np.ndarray,
-    sampling: str,
-    n_negatives: int,
-    n_hard: int,
-    seed: tuple[int, int],
-    *,
-    with_target: bool = False,
-) -> tuple[ClassSampler, int]:
-    """Return the sampler of an epoch, and how many classes a step draws.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_classes,)
-        Visits to pairs of each class.
-    sampling : {"uniform", "frequency"}
-        "frequency" draws classes in proportion to `counts`, except for a part that is spread
-        evenly. Frequent classes hold most of the normaliser, so its estimate varies less [1]_.
-    n_negatives, n_hard : int
-        Sampled and hard classes of a step. If they could be all classes, all are drawn.
-    seed : tuple of int
-        Of the order of the classes on the line.
-    with_target : bool, default=False
-        Whether a step may draw its own target.
-
-    References
-    ----------
-    .. [1] Y. Bengio and J.-S. Senecal, "Adaptive importance sampling to accelerate training of a
-       neural probabilistic language model", IEEE Transactions on Neural Networks 19, 2008.
-    """
-    n_classes = len(counts)
-    most = n_classes if with_target else n_classes - 1
-    m = n_negatives if n_negatives + n_hard < most else most
-    shares = np.full(n_classes, 1.0 / n_classes)
-    if sampling == "frequency" and m < most:
-        shares = _EVEN_PART * shares + (1.0 - _EVEN_PART) * counts / counts.sum()
-    order = np.random.default_rng((*seed, 1)).permutation(n_classes)
-    return ClassSampler.of(shares, order), m
-
-
-def expected_touches(
-    problem: SoftmaxProblem, hard: np.ndarray, sampler: ClassSampler, m: int
-) -> np.ndarray:
-    """Return the expected number of visits of an epoch that move each class, float64 (n_classes,).
-
-    A visit moves its target, its hard negatives (`hard`, int32 of shape (n, h)), and the m classes
-    that it draws.
-    """
-    counts = problem.counts
-    classes = problem.classes
-    shares = class_shares(sampler)
-    # Steps with each class as the target, and how often they draw another one: m times its share.
-    others = 1.0 - shares
-    drawn = m * shares * ((counts / others).sum() - counts / others)
-    for k in np.flatnonzero(m * shares > others.min()):  # it can be certain; few are
-        chances = np.minimum(1.0, m * shares[k] / others)
-        drawn[k] = counts @ chances - counts[k] * chances[k]
-    # Hard negatives are moved in any case.
-    chances = np.minimum(1.0, m * shares[hard] / others[classes][:, None])
-    added = ((1.0 - chances) * problem.visits[:, None]).ravel()
-    return counts + drawn + np.bincount(hard.ravel(), added, minlength=problem.n_classes)
-
+from sklearn_xc.softmax.sampling import choose_sampler, expected_touches
+from sklearn_xc.softmax.state import SoftmaxState, require_finite
 
 #: Non-zeros of X times classes per call of a kernel: some tenths of a second, so that an interrupt
 #: is not delayed for longer.
 _WORK_PER_CALL = 5e7
-
-
-@dataclass
-class SoftmaxState:
-    """The variables of a training.
-
-    Attributes
-    ----------
-    V : ndarray of shape (n_classes, n_features)
-        Weights ``scale[k] * V[k]``, of the dtype of X.
-    u : ndarray of float64 of shape (n,)
-        One variable per pair.
-    intercept : ndarray of float64 of shape (n_classes,)
-        Intercepts b.
-    scale : ndarray of float64 of shape (n_classes,)
-        Factors, below 1 where the ridge has shrunk a class.
-    hard : ndarray of int32 of shape (n, h)
-        Hard negatives of each pair; h is 0 before the first search.
-    """
-
-    V: np.ndarray
-    u: np.ndarray
-    intercept: np.ndarray
-    scale: np.ndarray
-    hard: np.ndarray
-
-    @classmethod
-    def at(
-        cls, W: np.ndarray, u: np.ndarray, intercept: np.ndarray | None = None
-    ) -> "SoftmaxState":
-        """Return the state at given weights, which steps then change in place."""
-        b = np.zeros(len(W)) if intercept is None else intercept.astype(np.float64)
-        return cls(W, u, b, np.ones(len(W)), np.empty((len(u), 0), np.int32))
-
-    def copy(self) -> "SoftmaxState":
-        """Return a copy."""
-        arrays = self.V, self.u, self.intercept, self.scale, self.hard
-        return SoftmaxState(*(values.copy() for values in arrays))
-
-    @property
-    def model(self) -> Model:
-        """The arrays that kernels change."""
-        return Model(self.V, self.scale, self.intercept, self.u)
-
-    @property
-    def weights(self) -> ClassWeights:
-        """The current model."""
-        return ClassWeights(self.V, self.scale, self.intercept)
-
-    def fold(self) -> None:
-        """Multiply the scales into the weights."""
-        fold_scale(self.V, self.scale)
-
-
-def require_finite(*arrays: np.ndarray) -> None:
-    """Raise FloatingPointError if an entry is NaN or infinite, without an array of that size."""
-    with np.errstate(invalid="ignore"):
-        for values in arrays:
-            if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
-                raise FloatingPointError("the weights are no longer finite")
 
 
 @dataclass(frozen=True)

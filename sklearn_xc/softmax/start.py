@@ -16,7 +16,7 @@ from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc.softmax.kernels.epoch import add_class_sums
 from sklearn_xc.softmax.pairs import log_losses_of_intercept
 from sklearn_xc.softmax.problem import SoftmaxProblem, typical_weight
-from sklearn_xc.softmax.sgd import SoftmaxState
+from sklearn_xc.softmax.state import SoftmaxState
 
 #: Values of c to try.
 _PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)

@@ -1,4 +1,4 @@
-"""Epochs, the search for a learning rate and a number of epochs, and held-out losses.
+"""Learning rates, the search for one and for a number of epochs, and held-out losses.
 
 Source: section 4.1 of [1]_ tries seven powers of ten on a tenth of the data, and takes the lowest
 log-loss of that tenth itself: often the rate that fits most noise. Here, held-out instances decide.
@@ -10,7 +10,7 @@ References
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,14 +22,8 @@ from sklearn_xc._weights.kernels.class_scores import log_normalisers
 from sklearn_xc.softmax.calibration import Calibration, fit_calibration
 from sklearn_xc.softmax.pairs import Pairs, first_instances
 from sklearn_xc.softmax.problem import SoftmaxProblem
-from sklearn_xc.softmax.sgd import (
-    Schedule,
-    SgdSettings,
-    SoftmaxState,
-    require_finite,
-    run_epoch,
-    search_hard_negatives,
-)
+from sklearn_xc.softmax.sgd import SgdSettings, run_epoch, search_hard_negatives
+from sklearn_xc.softmax.state import SoftmaxState, require_finite
 
 #: With more classes, a search for hard negatives costs many times more than the rest of an epoch:
 #: there is only one, at the start, which does nearly as well.
@@ -49,6 +43,44 @@ _CALIBRATION_SCORES = 2**19
 _LEAST_CALIBRATED = 128
 #: Share of the log-loss in the criterion by rank: it decides where ranks are all perfect or equal.
 _LOG_LOSS_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Learning rates by the number of epochs done.
+
+    Attributes
+    ----------
+    rate : float
+        At the beginning.
+    decay : float or "1/t"
+        What the rate is multiplied with after each epoch, or ``rate / (1 + epochs)``, falling also
+        within an epoch.
+    """
+
+    rate: float
+    decay: float | str
+
+    def after(self, epochs: float) -> float:
+        """Return the rate after some epochs and a part of one."""
+        if self.decay == "1/t":
+            return self.rate / (1.0 + epochs)
+        return self.rate * float(self.decay) ** int(epochs)
+
+    def following(self, epochs: int, n_epochs: int) -> float:
+        """Return the sum of the rates of the next epochs, in units of that of the last one done."""
+        if self.decay == "1/t":
+            return float((epochs / (epochs + 1.0 + np.arange(n_epochs))).sum())
+        decay = float(self.decay)
+        return n_epochs if decay == 1.0 else decay * (1.0 - decay**n_epochs) / (1.0 - decay)
+
+    def within_epoch(self, epochs: float, n_visits: int) -> tuple[float, float]:
+        """Return the rate r after some epochs, and s: after t of n visits more it is r / (1 + s t).
+
+        Epochs of `n_visits` visits each.
+        """
+        slowing = 1.0 / (n_visits * (1.0 + epochs)) if self.decay == "1/t" else 0.0
+        return self.after(epochs), slowing
 
 
 def train_epoch(

@@ -15,7 +15,8 @@ from sklearn_xc._input.checks import check_instances
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.softmax.kernels.rules import RULES
 from sklearn_xc.softmax.problem import SoftmaxProblem
-from sklearn_xc.softmax.sgd import SgdSettings, SoftmaxState, run_epoch
+from sklearn_xc.softmax.sgd import SgdSettings, run_epoch
+from sklearn_xc.softmax.state import SoftmaxState
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from sklearn_xc._compile.arithmetic.sampling import (
     class_shares,
     draw_negatives,
 )
-from sklearn_xc.softmax.sgd import choose_sampler, expected_touches
+from sklearn_xc.softmax.sampling import choose_sampler, expected_touches
 
 COUNTS = np.array([50, 0, 7, 1, 0, 30, 12, 3])
 K = len(COUNTS)

@@ -11,12 +11,8 @@ from sklearn_xc._input.data import CsrRows
 from sklearn_xc.softmax import sgd as softmax_sgd
 from sklearn_xc.softmax.kernels.rules import RULES, UMaxSettings
 from sklearn_xc.softmax.problem import SoftmaxProblem
-from sklearn_xc.softmax.sgd import (
-    SgdSettings,
-    SoftmaxState,
-    run_epoch,
-    search_hard_negatives,
-)
+from sklearn_xc.softmax.sgd import SgdSettings, run_epoch, search_hard_negatives
+from sklearn_xc.softmax.state import SoftmaxState
 
 K, D = 5, 8
 

@@ -8,8 +8,8 @@ import scipy.special
 
 from sklearn_xc._input.data import CsrRows
 from sklearn_xc.softmax.problem import SoftmaxProblem
-from sklearn_xc.softmax.sgd import SoftmaxState
 from sklearn_xc.softmax.start import best_multiple, start_at_means
+from sklearn_xc.softmax.state import SoftmaxState
 
 PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
 

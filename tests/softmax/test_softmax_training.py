@@ -11,8 +11,9 @@ from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.softmax import classifier, implicit, pairs, training
 from sklearn_xc.softmax.kernels.rules import RULES
 from sklearn_xc.softmax.pairs import Pairs, hold_out, merge_equal
-from sklearn_xc.softmax.sgd import Schedule, SgdSettings, SoftmaxState
-from sklearn_xc.softmax.training import REACH, HeldOut, Trial, find_rate
+from sklearn_xc.softmax.sgd import SgdSettings
+from sklearn_xc.softmax.state import SoftmaxState
+from sklearn_xc.softmax.training import REACH, HeldOut, Schedule, Trial, find_rate
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*(is too high|was still falling|the last rate):sklearn.exceptions.ConvergenceWarning"

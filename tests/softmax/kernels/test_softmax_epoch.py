@@ -16,7 +16,7 @@ from sklearn_xc._input.data import read_only
 from sklearn_xc.softmax.kernels.epoch import SMALLEST_SCALE, softmax_kernels
 from sklearn_xc.softmax.kernels.passes import Draws, Model, Rates, Visits
 from sklearn_xc.softmax.kernels.rules import RULES
-from sklearn_xc.softmax.sgd import expected_touches
+from sklearn_xc.softmax.sampling import expected_touches
 
 K, D = 6, 7
 #: What steps of intercepts are multiplied by.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklearn_xc.softmax.sgd import Schedule
+from sklearn_xc.softmax.training import Schedule
 
 
 def test_a_factor():
