@@ -599,10 +599,12 @@ class ThresholdedScores:
         return scores
 
 
-def logarithms(chances: Any) -> Any:
-    """Return the logarithms of probabilities, dense or of the entries of a CSR; -inf for 0."""
+def map_entries(function: np.ufunc, scores: Any) -> Any:
+    """Return scores with `function` applied, in place, to all, or to the stored entries of a CSR.
+
+    It turns probabilities into their logarithms, -inf for 0, and back.
+    """
+    values = scores.data if sp.issparse(scores) else scores
     with np.errstate(divide="ignore"):
-        if not sp.issparse(chances):
-            return np.log(chances)
-        chances.data = np.log(chances.data)
-        return chances
+        function(values, out=values)
+    return scores

@@ -27,7 +27,7 @@ from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import reads_snapshot
 from sklearn_xc._state.schema import Array, Estimator, Record, declares
 from sklearn_xc._topk import unwrap
-from sklearn_xc.base import XCClassifier, logarithms
+from sklearn_xc.base import XCClassifier, map_entries
 from sklearn_xc.ensemble.held_out import (
     PAIR_BYTES,
     HeldOut,
@@ -64,7 +64,7 @@ class AnswersBlankRows:
         ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
         """
         own: Any = self
-        return logarithms(own.predict_proba(X))
+        return map_entries(np.log, own.predict_proba(X))
 
     def _keep_frequencies(self, X: Any, held_out: HeldOut, *, reads_matrix: bool) -> None:
         own: Any = self

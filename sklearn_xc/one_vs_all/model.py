@@ -16,7 +16,7 @@ from sklearn_xc._labels.out_of_fold import in_parts
 from sklearn_xc._state.fitted import reads_snapshot, shallow_copy
 from sklearn_xc._state.schema import Number, Record, declares
 from sklearn_xc._weights.label_weights import LabelWeights
-from sklearn_xc.base import XCClassifier
+from sklearn_xc.base import XCClassifier, map_entries
 from sklearn_xc.one_vs_all.losses import Logistic
 
 Model = TypeVar("Model", bound="LinearModel")
@@ -206,11 +206,7 @@ class LinearModel(XCClassifier):
                [0.1, 0.9],
                [1. , 0.9]])
         """
-        log_proba = self.predict_log_proba(X)
-        if sp.issparse(log_proba):
-            log_proba.data = np.exp(log_proba.data)
-            return log_proba
-        return np.exp(log_proba, out=log_proba)
+        return map_entries(np.exp, self.predict_log_proba(X))
 
     @available_if(_is_logistic)
     @reads_snapshot

@@ -14,7 +14,7 @@ from sklearn_xc._labels.best_allowed import Scorer, best_of_pairs
 from sklearn_xc._state.fitted import reads_snapshot
 from sklearn_xc._state.schema import Array, Number, Record, declares
 from sklearn_xc._weights.class_weights import ClassWeights
-from sklearn_xc.base import XCClassifier
+from sklearn_xc.base import XCClassifier, map_entries
 from sklearn_xc.softmax.calibration import Calibration, topk_log_proba
 from sklearn_xc.softmax.pairs import log_frequencies
 from sklearn_xc.softmax.state import SoftmaxState
@@ -82,15 +82,11 @@ class SoftmaxModel(XCClassifier):
         >>> from sklearn_xc import ImplicitSoftmaxSGD
         >>> X, y = load_digits(return_X_y=True)
         >>> clf = ImplicitSoftmaxSGD(learning_rate=1.0, random_state=0).fit(X / 16, y)
-        >>> chances = clf.predict_proba(X / 16)
-        >>> chances.shape, bool((abs(chances.sum(axis=1) - 1) < 1e-6).all())
+        >>> proba = clf.predict_proba(X / 16)
+        >>> proba.shape, bool((abs(proba.sum(axis=1) - 1) < 1e-6).all())
         ((1797, 10), True)
         """
-        log_proba = self.predict_log_proba(X)
-        if isinstance(log_proba, np.ndarray):
-            return np.exp(log_proba)
-        log_proba.data = np.exp(log_proba.data)
-        return log_proba
+        return map_entries(np.exp, self.predict_log_proba(X))
 
     @reads_snapshot
     def predict_log_proba(self, X: Any) -> Any:
