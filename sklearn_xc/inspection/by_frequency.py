@@ -1,7 +1,7 @@
 """A metric of the best labels by how often a label occurs in training."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from sklearn_xc.inspection._style import (
 from sklearn_xc.metrics import propensity
 from sklearn_xc.metrics.check import check_propensities
 from sklearn_xc.metrics.frequency_groups import check_length, frequency_groups
-from sklearn_xc.metrics.hits import Hits, find_hits
+from sklearn_xc.metrics.hits import find_hits
 from sklearn_xc.metrics.propensity_scored import psp_of_rows
 
 _AXIS = {
@@ -24,63 +24,6 @@ _AXIS = {
     "recall": "recall@{k} (%)",
     "psp": "contribution to PSP@{k} (percentage points)",
 }
-
-
-class _Groups(NamedTuple):
-    """Groups of labels of similar training frequency, and the hits among the k best labels.
-
-    `group` is the group of each label, ``len(lower)`` for labels without a training instance, and
-    `counts` the training instances of each label.
-    """
-
-    lower: np.ndarray
-    upper: np.ndarray
-    group: np.ndarray
-    counts: np.ndarray
-    hits: Hits
-
-    @classmethod
-    def of(
-        cls,
-        caller: str,
-        y_true: Any,
-        topk: Any,
-        label_counts: Any,
-        n_groups: int,
-        k: int,
-        classes: Any,
-    ) -> "_Groups":
-        """Check the arguments, group the labels and find the hits."""
-        k = check_count(k, f"{caller}: k")
-        group, lower, upper = frequency_groups(label_counts, n_groups, caller)
-        hits = find_hits(y_true, topk, k, classes)
-        check_length(len(group), hits.true.n_labels, (hits.positions, hits.true.columns), caller)
-        return cls(lower, upper, group, np.asarray(label_counts), hits)
-
-    def sums(self, labels: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-        """Return how often labels of each group occur, or the sums of their weights."""
-        size = len(self.lower) + 1
-        return np.bincount(self.group[labels], weights=weights, minlength=size)[:-1]
-
-    @property
-    def ranges(self) -> dict[str, np.ndarray]:
-        """The range of frequencies and the number of labels of each group."""
-        n_labels = self.sums(np.arange(len(self.group)))
-        return {"lower": self.lower, "upper": self.upper, "n_labels": n_labels}
-
-    def values(self, metric: str) -> np.ndarray:
-        """Return precision or recall of each group."""
-        positions, hit = self.hits.positions, self.hits.hit
-        of = positions[positions >= 0] if metric == "precision" else self.hits.true.columns
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return self.sums(positions[hit]) / self.sums(of)
-
-    def shares_of_psp(self, propensities: Any, k: int) -> np.ndarray:
-        """Return the contribution of each group to PSP@k."""
-        p = check_propensities(propensities, self.hits.true)
-        _, attainable = psp_of_rows(self.hits, (k,), p)
-        right = self.hits.positions[self.hits.hit]
-        return self.sums(right, 1.0 / p[right]) / (attainable.sum() or 1.0)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -260,22 +203,40 @@ class MetricByFrequencyDisplay:
             For a masked array.
         """
         caller = cls.__name__
-        found = _Groups.of(caller, y_true, topk, label_counts, n_groups, k, classes)
+        k = check_count(k, f"{caller}: k")
+        group, lower, upper = frequency_groups(label_counts, n_groups, caller)
+        hits = find_hits(y_true, topk, k, classes)
+        check_length(len(group), hits.true.n_labels, (hits.positions, hits.true.columns), caller)
         if not isinstance(metric, str) or metric not in _AXIS:
             raise ValueError(f"{caller}: metric must be one of {(*_AXIS,)}. Got {metric!r}.")
         if metric == "psp" and propensities is None:
             raise ValueError(f'{caller}: metric="psp" needs propensities. Got None.')
-        seen = np.flatnonzero(found.counts)
-        ranges = found.ranges
-        psp = metric == "psp"
-        logs = np.log(found.counts[seen].astype(np.float64))
+
+        def sums(labels: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+            """Return how often labels of each group occur, or the sums of their weights."""
+            return np.bincount(group[labels], weights, len(lower) + 1)[:-1]
+
+        right = hits.positions[hits.hit]
+        if metric == "psp":
+            p = check_propensities(propensities, hits.true)
+            _, attainable = psp_of_rows(hits, (k,), p)
+            values = sums(right, 1.0 / p[right]) / (attainable.sum() or 1.0)
+        else:
+            named = hits.positions[hits.positions >= 0]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                values = sums(right) / sums(named if metric == "precision" else hits.true.columns)
+        counts = np.asarray(label_counts, np.float64)
+        seen = np.flatnonzero(counts)
+        n_labels = sums(seen)
         display = cls(
-            frequency=np.exp(found.sums(seen, logs) / ranges["n_labels"]),
-            values=found.shares_of_psp(propensities, k) if psp else found.values(metric),
+            frequency=np.exp(sums(seen, np.log(counts[seen])) / n_labels),
+            lower=lower,
+            upper=upper,
+            n_labels=n_labels,
+            values=values,
             metric=metric,
             k=k,
             name=name,
-            **ranges,
         )
         return display.plot(ax, **kwargs)
 
