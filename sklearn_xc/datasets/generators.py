@@ -17,7 +17,8 @@ _MAX_ROUNDS = 25
 _LABEL_EXPONENT = 0.9  # the label of rank r is drawn with a probability ~ r ** -0.9
 _SIGNATURE = 8  # signature features of each label
 _PROBES = 1000  # instances that set the noise of hierarchical classes
-_PROBED_CLASSES, _BLOCK_ROWS = 8192, 65_536  # scored, and made, at a time
+_CHUNK_CLASSES = 8192  # scored at a time
+_CHUNK_ROWS = 65_536  # made at a time
 _ZIPF_SHIFT = 2.7  # Mandelbrot's offset: the most frequent words are less far apart than 1 / rank
 
 
@@ -282,7 +283,7 @@ def make_hierarchical_classes(
     -----
     An instance stays in its class for all noise in its direction up to a certain size, so that the
     size for a given accuracy is a quantile of these sizes over some instances. Finding it takes
-    ``4000 * n_classes * dim`` operations. Beside the result, the memory of the centres is needed
+    ``4000 * n_classes * dim`` operations. In addition to the result, the centres need their memory
     once more. A million classes of 7 instances with 128 features take 3.6 GB.
 
     Examples
@@ -339,8 +340,8 @@ def _noise_for(centers: Any, accuracy: float, rng: Any) -> float:
     noise = rng.standard_normal(own.shape, dtype=np.float32)
     limits = np.full(_PROBES, np.inf)  # the noise up to which an instance is of its class
     at_rest, in_noise = (np.einsum("ij,ij->i", own, other) for other in (own, noise))
-    for first in range(0, len(centers), _PROBED_CLASSES):
-        rivals = centers[first : first + _PROBED_CLASSES].T
+    for first in range(0, len(centers), _CHUNK_CLASSES):
+        rivals = centers[first : first + _CHUNK_CLASSES].T
         lead = at_rest[:, None] - own @ rivals
         loss = noise @ rivals - in_noise[:, None]
         here = np.flatnonzero((classes >= first) & (classes < first + rivals.shape[1]))
@@ -355,11 +356,11 @@ def _noise_for(centers: Any, accuracy: float, rng: Any) -> float:
 def _scatter(centers: Any, y: Any, noise: float, rng: Any) -> Any:
     """Return instances of the classes y."""
     X = np.empty((len(y), centers.shape[1]), np.float32)
-    for first in range(0, len(y), _BLOCK_ROWS):
-        block = X[first : first + _BLOCK_ROWS]
+    for first in range(0, len(y), _CHUNK_ROWS):
+        block = X[first : first + _CHUNK_ROWS]
         rng.standard_normal(out=block, dtype=np.float32)
         block *= np.float32(noise)
-        block += centers[y[first : first + _BLOCK_ROWS]]
+        block += centers[y[first : first + _CHUNK_ROWS]]
     return X
 
 

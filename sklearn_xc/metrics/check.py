@@ -106,7 +106,7 @@ def pairs_of_sparse(Y: Any, name: str) -> TrueLabels:
 
 
 def canonical_csr(matrix: Any) -> sp.csr_array:
-    """Return a checked sparse matrix as a CSR with rising columns in each row, each once.
+    """Return a checked sparse matrix as a CSR with sorted columns in each row, each once.
 
     Repeated entries are added up, in int64 where 200 ones would overflow. The arrays are those of
     a canonical CSR that is passed.

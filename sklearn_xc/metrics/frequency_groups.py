@@ -32,7 +32,8 @@ def frequency_groups(
     Raises
     ------
     ValueError
-        For counts that are no whole numbers of at least 0, or all 0; for no groups.
+        For counts that are not whole numbers of at least 0, for counts that are all 0, and for
+        `n_groups` below 1.
     """
     n_groups = check_count(n_groups, f"{caller}: n_groups")
     label_counts = _check_counts(label_counts, f"{caller}: label_counts")
@@ -102,7 +103,7 @@ def frequency_edges(label_counts: np.ndarray, n_groups: int) -> np.ndarray:
     Returns
     -------
     ndarray of int64 of shape (n_found - 1,)
-        Rising.
+        Sorted.
     """
     counts = np.sort(label_counts[label_counts > 0])
     if not counts.size:

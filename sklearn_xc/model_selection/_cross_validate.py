@@ -17,7 +17,7 @@ def cross_validate(
     """Return the scores and times of an estimator for each fold of a cross-validation.
 
     Like :func:`sklearn.model_selection.cross_validate`, with two differences: `y` may be a sparse
-    indicator, of which no dense copy is made, and `scoring` accepts the names of
+    indicator, which is never made dense, and `scoring` accepts the names of
     :func:`sklearn_xc.metrics.get_scorer`.
 
     Parameters

@@ -21,8 +21,10 @@ from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc._weights.kernels.class_scores import log_normalisers, topk_scores
 from sklearn_xc.softmax.start import best_multiple
 
-#: Range of temperatures, and weight of pairs at which half of the way to one is gone.
-_HOTTEST, _PRIOR = 4.0, 100.0
+#: Largest temperature, and inverse of the smallest.
+_HOTTEST = 4.0
+#: Weight of the pairs at which a temperature is halfway between 1 and the best for them.
+_PRIOR = 100.0
 #: What a squared unit of distance from the identity adds to the log-loss of the map.
 _PULL = 4.0
 #: The summed log-loss must fall by this much, or probabilities stay the softmax of scores.
@@ -31,8 +33,8 @@ _LEAST_GAIN = 10.0
 _LOWEST = -30.0
 #: The log-odds of the best class over the second are no lower, so that float32 keeps their order.
 _AHEAD = 1e-5
-#: Scores that are adjusted together.
-_TOGETHER = 2**22
+#: Scores that are adjusted at a time.
+_CHUNK_SCORES = 2**22
 
 
 class Calibration(NamedTuple):
@@ -62,7 +64,7 @@ class Calibration(NamedTuple):
             log_normalisers(scores, normalisers)
             scores -= normalisers[:, None].astype(scores.dtype)
             return
-        size = max(1, _TOGETHER // scores.shape[1])
+        size = max(1, _CHUNK_SCORES // scores.shape[1])
         for first in range(0, len(scores), size):
             self._adjust(scores[first : first + size], weights)
 

@@ -64,9 +64,9 @@ def expected_touches(
     others = 1.0 - shares
     drawn = m * shares * ((counts / others).sum() - counts / others)
     for k in np.flatnonzero(m * shares > others.min()):  # it can be certain; few are
-        chances = np.minimum(1.0, m * shares[k] / others)
-        drawn[k] = counts @ chances - counts[k] * chances[k]
+        probabilities = np.minimum(1.0, m * shares[k] / others)
+        drawn[k] = counts @ probabilities - counts[k] * probabilities[k]
     # Hard negatives are moved in any case.
-    chances = np.minimum(1.0, m * shares[hard] / others[classes][:, None])
-    added = ((1.0 - chances) * problem.visits[:, None]).ravel()
+    probabilities = np.minimum(1.0, m * shares[hard] / others[classes][:, None])
+    added = ((1.0 - probabilities) * problem.visits[:, None]).ravel()
     return counts + drawn + np.bincount(hard.ravel(), added, minlength=problem.n_classes)

@@ -35,7 +35,7 @@ from sklearn_xc.softmax.state import SoftmaxState, require_finite
 
 #: Non-zeros of X times classes per call of a kernel: some tenths of a second, so that an interrupt
 #: is not delayed for longer.
-_WORK_PER_CALL = 5e7
+_CHUNK_WORK = 5e7
 
 
 @dataclass(frozen=True)
@@ -212,6 +212,6 @@ def _calls(
     X = problem.instances
     n_classes = settings.n_negatives + settings.n_hard + 1
     per_visit = n_classes * (1 + len(X.data) / max(1, X.shape[0]))
-    per_call = max(1, int(_WORK_PER_CALL / per_visit) // settings.batch_size)
+    per_call = max(1, int(_CHUNK_WORK / per_visit) // settings.batch_size)
     for first in range(0, n_steps, per_call):
         yield first, min(first + per_call, n_steps)

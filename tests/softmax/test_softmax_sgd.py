@@ -116,7 +116,7 @@ def test_the_order_holds_each_visit_once(monkeypatch, batch_size, is_weighted):
 
     monkeypatch.setattr(softmax_sgd, "softmax_kernels", kernels)
     monkeypatch.setattr(softmax_sgd, "softmax_batch_kernels", kernels)
-    monkeypatch.setattr(softmax_sgd, "_WORK_PER_CALL", 60.0)
+    monkeypatch.setattr(softmax_sgd, "_CHUNK_WORK", 60.0)
     problem = make_problem(weight=None if is_weighted else np.ones(30))
     expected = np.repeat(np.arange(30), problem.visits).tolist()
     assert (len(expected) > 30) == is_weighted
@@ -135,7 +135,7 @@ def test_calls_of_any_length_give_the_same(monkeypatch, method, batch_size):
     problem, settings = make_problem(), settings_of(method, 3, batch_size, 0)
     whole, expected = epoch_of(problem, settings)
     for work in (1.0, 100.0, 300.0):
-        monkeypatch.setattr(softmax_sgd, "_WORK_PER_CALL", work)
+        monkeypatch.setattr(softmax_sgd, "_CHUNK_WORK", work)
         objective, state = epoch_of(problem, settings)
         assert objective == pytest.approx(whole, rel=1e-13)
         for name in ("V", "u"):

@@ -199,15 +199,15 @@ def _shrinkage(k, size, batches, draws, strength):
     """Return by how much a step divides class k: the ridge comes as rarely as the class."""
     if strength == 0.0:
         return 1.0
-    chance = min(1.0, draws.n_negatives * class_share(draws.sampler, k))
-    return 1.0 + strength / _touch_probability(batches.n, batches.counts[k], size, chance)
+    probability = min(1.0, draws.n_negatives * class_share(draws.sampler, k))
+    return 1.0 + strength / _touch_probability(batches.n, batches.counts[k], size, probability)
 
 
 @inlined
-def _touch_probability(n, n_class, size, chance):
+def _touch_probability(n, n_class, size, probability):
     """Return the probability that a batch samples a class or holds one of its pairs.
 
-    n pairs, n_class of them of the class, `size` in the batch; `chance` of sampling the class.
+    n pairs, n_class of them of the class, `size` in the batch; sampled with `probability`.
     """
     if n - n_class < size:
         return 1.0
@@ -217,7 +217,7 @@ def _touch_probability(n, n_class, size, chance):
         - math.lgamma(n + 1.0)
         + math.lgamma(n - size + 1.0)
     )
-    return 1.0 - math.exp(log_absent) * (1.0 - chance)
+    return 1.0 - math.exp(log_absent) * (1.0 - probability)
 
 
 @inlined

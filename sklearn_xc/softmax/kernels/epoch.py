@@ -17,6 +17,9 @@ from sklearn_xc._compile.jit import inlined, kernel, scratch
 from sklearn_xc._input.kernels.csr_rows import add_row, add_row_pair, row_dot, row_dot_pair
 from sklearn_xc.softmax.kernels.rules import Sampled, Target
 
+#: A scale below this is multiplied into its row, before float32 weights grow beyond their range.
+SMALLEST_SCALE = 1e-12
+
 
 @kernel
 def add_class_sums(X, rows, classes, weight, out):
@@ -36,10 +39,6 @@ def add_class_sums(X, rows, classes, weight, out):
     for pair in range(np.uint64(rows.shape[0])):
         real = out.dtype.type(weight[pair])
         add_row(X, np.uint64(rows[pair]), real, out[np.uint64(classes[pair])])
-
-
-#: A scale below this is multiplied into its row, before float32 weights grow beyond their range.
-SMALLEST_SCALE = 1e-12
 
 
 @inlined

@@ -42,6 +42,18 @@ from sklearn_xc._compile.arithmetic.vector_math import vector_exp, vector_log
 from sklearn_xc._compile.arithmetic.vectors import sum_of
 from sklearn_xc._compile.jit import inlined
 
+#: Newton's method stops at steps below this share of what it moves.
+_ROUNDING = 4e-16
+#: The last step of v is below this: by the derivative, it leaves rounding errors only.
+_LAST_STEP = 1e-8
+_MAX_STEPS = 200
+#: After a step of u below this, Newton's next error is negligible next to that of v.
+_SMALL = 1e-5
+#: Scores of rows without features are not further apart than this.
+_LARGEST_GAP = 500.0
+#: Below this squared norm, a row moves scores by less than float64 resolves.
+TINY_NORM = 1e-200
+
 
 @inlined
 def wright_omega(z):
@@ -78,19 +90,6 @@ def rough_wright_omega(z):
     t = w1 * (w1 + residual * (2.0 / 3.0))
     better = w * (1.0 + residual / w1 * (t - 0.5 * residual) / (t - residual))
     return better if abs(z) < 600.0 else w
-
-
-#: Newton's method stops at steps below this share of what it moves.
-_ROUNDING = 4e-16
-#: The last step of v is below this: by the derivative, it leaves rounding errors only.
-_LAST_STEP = 1e-8
-_MAX_STEPS = 200
-#: After a step of u below this, Newton's next error is negligible beside that of v.
-_SMALL = 1e-5
-#: Scores of rows without features are not further apart than this.
-_LARGEST_GAP = 500.0
-#: Below this squared norm, a row moves scores by less than float64 resolves.
-TINY_NORM = 1e-200
 
 
 @inlined
