@@ -33,7 +33,7 @@ import numpy as np
 from sklearn_xc._compile.arithmetic.vectors import sum_of
 from sklearn_xc._compile.jit import inlined, scratch
 from sklearn_xc.softmax.kernels.batch import unshrunk
-from sklearn_xc.softmax.kernels.rules import Sampled, StepRule, Target
+from sklearn_xc.softmax.kernels.rules import SampledClasses, StepRule, TargetClass
 
 
 @inlined
@@ -139,8 +139,8 @@ def explicit_batch_step(take_step: Callable[..., Any]) -> Any:
                     s_of[n] = unshrunk(q[i, k], work.c[k], work.b[k])
                     n += 1
             own, c_y = work.own[i], work.c_y[i]
-            target = Target(unshrunk(own, c_y, work.b_y[i]), own, c_y)
-            sampled = Sampled(alpha[:n], s_of[:n], q_of[:n], c_of[:n])
+            target = TargetClass(unshrunk(own, c_y, work.b_y[i]), own, c_y)
+            sampled = SampledClasses(alpha[:n], s_of[:n], q_of[:n], c_of[:n])
             work.u[i], work.totals[i] = take_step(
                 work.scale[i],
                 work.gram[i * size + i],

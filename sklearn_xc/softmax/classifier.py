@@ -22,7 +22,7 @@ from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.softmax._model import SoftmaxModel
 from sklearn_xc.softmax.calibration import Calibration
 from sklearn_xc.softmax.pairs import (
-    Pairs,
+    ClassPairs,
     are_ranked,
     check_pairs,
     exact_normalisers,
@@ -37,9 +37,9 @@ from sklearn_xc.softmax.sgd import SgdSettings
 from sklearn_xc.softmax.start import start_at_means
 from sklearn_xc.softmax.state import SoftmaxState, require_finite
 from sklearn_xc.softmax.training import (
-    HeldOut,
+    HeldOutPairs,
+    RateTrial,
     Schedule,
-    Trial,
     find_rate,
     n_calibrated,
     train_epoch,
@@ -195,7 +195,7 @@ class SoftmaxClassifier(SoftmaxModel):
         if self._is_searched:
             by_rank = are_ranked(pairs, n_classes)
             kept, others = hold_out(self, merged, seed, by_rank)
-            held_out = HeldOut(instances, kept, others, n_classes, by_rank, self.n_jobs)
+            held_out = HeldOutPairs(instances, kept, others, n_classes, by_rank, self.n_jobs)
         state, report, is_last_rate = self._train(start, merged, kept, held_out, fit, keep)
         keep(self, state, report)
         fit.end()
@@ -211,9 +211,9 @@ class SoftmaxClassifier(SoftmaxModel):
     def _train(
         self,
         start: Callable[..., tuple[SoftmaxProblem, SoftmaxState, SgdSettings]],
-        pairs: Pairs,
-        kept: Pairs,
-        held_out: HeldOut | None,
+        pairs: ClassPairs,
+        kept: ClassPairs,
+        held_out: HeldOutPairs | None,
         fit: Fit,
         keep: Callable[..., None],
     ) -> tuple[SoftmaxState, list[tuple[float, ...]], bool]:
@@ -236,7 +236,7 @@ class SoftmaxClassifier(SoftmaxModel):
         is_last_rate = False
         rate = 0.0 if is_auto else float(self.learning_rate)
         for attempt in range(_ATTEMPTS):
-            found = Trial(rate)
+            found = RateTrial(rate)
             n_epochs = self.max_iter
             log_losses = None
             calibration = Calibration()
@@ -263,7 +263,7 @@ class SoftmaxClassifier(SoftmaxModel):
         return state, report, is_last_rate
 
     def _start(
-        self, instances: CsrRows, n_classes: int, seed: int, is_warm: bool, pairs: Pairs
+        self, instances: CsrRows, n_classes: int, seed: int, is_warm: bool, pairs: ClassPairs
     ) -> tuple[SoftmaxProblem, SoftmaxState, SgdSettings]:
         """Return the problem of some pairs, the initial W, b and u, and the settings of steps."""
         W = np.zeros((n_classes, instances.shape[1]), instances.dtype)
@@ -291,14 +291,14 @@ class SoftmaxClassifier(SoftmaxModel):
     def _find_rate(
         self,
         start: tuple[SoftmaxProblem, SoftmaxState, SgdSettings],
-        held_out: HeldOut,
+        held_out: HeldOutPairs,
         rate: float | None,
         fit: Fit,
-    ) -> tuple[Trial, bool]:
+    ) -> tuple[RateTrial, bool]:
         """Return the best trial, and whether its rate is the last of the search."""
         progress = fit.parts("trial", None, stage="search")
 
-        def show(trial: Trial) -> None:
+        def show(trial: RateTrial) -> None:
             ended = (
                 f"{trial.loss:.4g} after {trial.n_epochs} epochs" if trial.losses else "diverged"
             )
@@ -397,7 +397,7 @@ class SoftmaxClassifier(SoftmaxModel):
             warnings.warn(f"{type(self).__name__}: {text}", ConvergenceWarning, stacklevel=5)
 
     def _count(
-        self, instances: CsrRows, pairs: Pairs, n_classes: int, is_warm: bool
+        self, instances: CsrRows, pairs: ClassPairs, n_classes: int, is_warm: bool
     ) -> LabelFrequencies:
         """Return the frequencies of the classes; in a warm start, absent ones keep their share."""
         found = label_frequencies(instances, pairs, n_classes)

@@ -20,7 +20,7 @@ _MOST_RANKED = 2048
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ClassPairs:
     """Pairs of an instance and one of its classes.
 
     Attributes
@@ -35,14 +35,14 @@ class Pairs:
     classes: np.ndarray
     weight: np.ndarray
 
-    def take(self, chosen: np.ndarray) -> "Pairs":
+    def take(self, chosen: np.ndarray) -> "ClassPairs":
         """Return some of the pairs."""
-        return Pairs(self.rows[chosen], self.classes[chosen], self.weight[chosen])
+        return ClassPairs(self.rows[chosen], self.classes[chosen], self.weight[chosen])
 
 
 def check_pairs(
     estimator: Any, targets: Targets, n: int, sample_weight: Any
-) -> tuple[np.ndarray, Pairs]:
+) -> tuple[np.ndarray, ClassPairs]:
     """Return the weights of n instances, and their pairs; errors name the estimator."""
     weight = check_weights(estimator, sample_weight, n)
     weight = np.ones(n) if weight is None else weight
@@ -63,7 +63,7 @@ def check_pairs(
     return weight, pairs
 
 
-def pairs_of(targets: Targets, weight: np.ndarray) -> Pairs:
+def pairs_of(targets: Targets, weight: np.ndarray) -> ClassPairs:
     """Return the pairs of targets, sorted by row, without instances of weight 0."""
     if targets.kind == "classes" and len(targets.classes) == 2:
         classes = np.zeros(len(weight), np.int32)
@@ -74,10 +74,10 @@ def pairs_of(targets: Targets, weight: np.ndarray) -> Pairs:
         order = np.lexsort((column, targets.rows))
         rows, classes = targets.rows[order], column[order]
     kept = weight[rows] > 0
-    return Pairs(rows[kept], classes[kept], weight[rows[kept]])
+    return ClassPairs(rows[kept], classes[kept], weight[rows[kept]])
 
 
-def merge_equal(instances: CsrRows, pairs: Pairs) -> Pairs:
+def merge_equal(instances: CsrRows, pairs: ClassPairs) -> ClassPairs:
     """Return the distinct pairs, with summed weights, in an order given by their content.
 
     Equal instances with the same class have the same optimal u and share it, so a fit depends
@@ -92,10 +92,10 @@ def merge_equal(instances: CsrRows, pairs: Pairs) -> Pairs:
     is_first[1:] |= pairs.classes[order][1:] != pairs.classes[order][:-1]
     row = pairs.rows[order][is_first_of_row][np.cumsum(is_first_of_row) - 1]
     weight = np.bincount(np.cumsum(is_first) - 1, weights=pairs.weight[order])
-    return Pairs(row[is_first], pairs.classes[order][is_first], weight)
+    return ClassPairs(row[is_first], pairs.classes[order][is_first], weight)
 
 
-def are_ranked(pairs: Pairs, n_classes: int) -> bool:
+def are_ranked(pairs: ClassPairs, n_classes: int) -> bool:
     """Whether ranks decide on held-out instances: with label sets, of not too many labels.
 
     The pairs are not merged: equal instances of one class each are no label sets.
@@ -103,7 +103,9 @@ def are_ranked(pairs: Pairs, n_classes: int) -> bool:
     return n_classes <= _MOST_RANKED and len(np.unique(pairs.rows)) < len(pairs.rows)
 
 
-def hold_out(estimator: Any, pairs: Pairs, seed: int, by_rank: bool) -> tuple[Pairs, Pairs]:
+def hold_out(
+    estimator: Any, pairs: ClassPairs, seed: int, by_rank: bool
+) -> tuple[ClassPairs, ClassPairs]:
     """Return the pairs of trials, and those of other instances to validate them on.
 
     Both are all pairs if no held-out pair has a class that trials can learn.
@@ -112,7 +114,7 @@ def hold_out(estimator: Any, pairs: Pairs, seed: int, by_rank: bool) -> tuple[Pa
     ----------
     estimator : estimator
         With the parameters ``early_stopping`` and ``validation_fraction``.
-    pairs : Pairs
+    pairs : ClassPairs
         Merged: sorted by content.
     seed : int
         Of the choice of instances.
@@ -141,14 +143,14 @@ def hold_out(estimator: Any, pairs: Pairs, seed: int, by_rank: bool) -> tuple[Pa
     return (kept, held_out) if np.isin(held_out.classes, kept.classes).any() else (pairs, pairs)
 
 
-def first_instances(pairs: Pairs, n_rows: int) -> Pairs:
+def first_instances(pairs: ClassPairs, n_rows: int) -> ClassPairs:
     """Return the pairs of the first `n_rows` instances, in the order of the pairs."""
     _, first, row = np.unique(pairs.rows, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))
     return pairs.take(np.flatnonzero(rank[row] < n_rows))
 
 
-def label_frequencies(X: CsrRows, pairs: Pairs, n_classes: int) -> LabelFrequencies:
+def label_frequencies(X: CsrRows, pairs: ClassPairs, n_classes: int) -> LabelFrequencies:
     """Return the frequencies of the classes among pairs."""
     blank = is_blank(X)[pairs.rows]
     each = np.arange(len(pairs.rows))
@@ -180,7 +182,7 @@ def log_losses_of_intercept(intercept: np.ndarray, classes: np.ndarray) -> np.nd
 
 
 def exact_normalisers(
-    weights: ClassWeights, instances: CsrRows, pairs: Pairs, n_jobs: int | None
+    weights: ClassWeights, instances: CsrRows, pairs: ClassPairs, n_jobs: int | None
 ) -> np.ndarray:
     """Return the optimal u of each pair for the weights: its log-loss."""
     if not weights.coef.any():

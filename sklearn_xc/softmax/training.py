@@ -20,7 +20,7 @@ from sklearn_xc._training.rate_search import climb_rates
 from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc._weights.kernels.class_scores import log_normalisers
 from sklearn_xc.softmax.calibration import Calibration, fit_calibration
-from sklearn_xc.softmax.pairs import Pairs, first_instances
+from sklearn_xc.softmax.pairs import ClassPairs, first_instances
 from sklearn_xc.softmax.problem import SoftmaxProblem
 from sklearn_xc.softmax.sgd import SgdSettings, run_epoch, search_hard_negatives
 from sklearn_xc.softmax.state import SoftmaxState, require_finite
@@ -115,14 +115,14 @@ def n_calibrated(n_classes: int) -> int:
     return max(_LEAST_CALIBRATED, _CALIBRATION_SCORES // n_classes)
 
 
-class HeldOut:
+class HeldOutPairs:
     """Instances held out of trials: the loss that decides, and the calibration of probabilities.
 
     Parameters
     ----------
     X : CsrRows of shape (n, n_features)
         All instances.
-    kept, pairs : Pairs
+    kept, pairs : ClassPairs
         Those that trials are trained on, and those held out; equal if nothing is held out, and
         then there is no calibration.
     n_classes : int
@@ -137,8 +137,8 @@ class HeldOut:
     def __init__(
         self,
         X: CsrRows,
-        kept: Pairs,
-        pairs: Pairs,
+        kept: ClassPairs,
+        pairs: ClassPairs,
         n_classes: int,
         by_rank: bool,
         n_jobs: int | None,
@@ -194,7 +194,7 @@ class HeldOut:
         return fit_calibration(self._scores[:, self._seen], pairs.rows, column, pairs.weight)
 
 
-def _instances_of(X: CsrRows, pairs: Pairs) -> tuple[CsrRows, Pairs]:
+def _instances_of(X: CsrRows, pairs: ClassPairs) -> tuple[CsrRows, ClassPairs]:
     """Return the instances of pairs, in the order of these, and the pairs with rows of them."""
     rows = pairs.rows[np.sort(np.unique(pairs.rows, return_index=True)[1])]
     place = np.zeros(X.shape[0], np.int64)
@@ -221,7 +221,7 @@ def _losses_and_ranks(
     return losses, (scores >= best[:, None]).sum(axis=1)
 
 
-class Trial(NamedTuple):
+class RateTrial(NamedTuple):
     """A training at some learning rate.
 
     Attributes
@@ -263,11 +263,11 @@ def find_rate(
     decay: float | str,
     max_iter: int,
     tol: float,
-    held_out: HeldOut,
+    held_out: HeldOutPairs,
     n_jobs: int | None,
-    show: Callable[[Trial], None],
+    show: Callable[[RateTrial], None],
     rate: float | None = None,
-) -> tuple[Trial, bool]:
+) -> tuple[RateTrial, bool]:
     """Return the trial with the lowest held-out loss, and whether its rate is the last tried.
 
     Parameters
@@ -276,7 +276,7 @@ def find_rate(
         Of each trial; `start` is copied, except that hard negatives may be set.
     decay, max_iter, tol
         Parameters of the estimator.
-    held_out : HeldOut
+    held_out : HeldOutPairs
         Decides, and keeps the scores of the best trial after its last epoch.
     n_jobs : int or None
         Threads.
@@ -288,7 +288,7 @@ def find_rate(
     if settings.n_hard and _is_search_due(0, start):  # the same for all trials
         search_hard_negatives(problem, start, settings, n_jobs)
 
-    def run(rate: float, target: float) -> Trial:
+    def run(rate: float, target: float) -> RateTrial:
         """Train until the loss no longer falls, or cannot fall below `target`."""
         state = start.copy()
         schedule = Schedule(rate, decay)
@@ -304,25 +304,25 @@ def find_rate(
                     break
             state.fold()
             require_finite(state.V, np.array(losses))
-            trial = Trial(rate, *zip(*losses, strict=True))
+            trial = RateTrial(rate, *zip(*losses, strict=True))
             if trial.loss <= target:
                 held_out.keep_scores(state.weights)
         except FloatingPointError:
-            trial = Trial(rate)
+            trial = RateTrial(rate)
         show(trial)
         return trial
 
     if rate is not None:
         return run(rate, np.inf), False
     first = first_rate(problem, settings)
-    trials: dict[float, Trial] = {}
+    trials: dict[float, RateTrial] = {}
 
-    def run_power(power: float, best: Trial | None = None) -> Trial:
+    def run_power(power: float, best: RateTrial | None = None) -> RateTrial:
         least = min((trial.loss for trial in trials.values()), default=np.inf)
         trials[power] = run(first * _power_of_ten(power), least)
         return trials[power]
 
-    def is_better(trial: Trial, other: Trial) -> bool:
+    def is_better(trial: RateTrial, other: RateTrial) -> bool:
         return other.loss - trial.loss > _GAIN * max(1.0, trial.loss)
 
     grid = range(-REACH, REACH + 1)

@@ -16,7 +16,7 @@ from sklearn_xc.one_vs_all.kernels import dense_rows
 from sklearn_xc.one_vs_all.kernels.newton_direction import direction_functions
 from sklearn_xc.search.kernels import clusters
 from sklearn_xc.softmax.kernels import implicit_step
-from sklearn_xc.softmax.kernels.rules import RULES, Sampled, Target
+from sklearn_xc.softmax.kernels.rules import RULES, SampledClasses, TargetClass
 
 #: Arrays one after another, in bytes between them, and far from each other.
 GAPS, FAR = (0, 16, 48), 8192
@@ -53,8 +53,8 @@ def a_rule(rule, *told):
 
     @kernel
     def take_step(alpha, q, c, p, settings):
-        sampled = Sampled(alpha, q, q, c)
-        return step(100.0, 1.3, Target(0.2, 0.2, 1.0), sampled, 3.0, p, settings)
+        sampled = SampledClasses(alpha, q, q, c)
+        return step(100.0, 1.3, TargetClass(0.2, 0.2, 1.0), sampled, 3.0, p, settings)
 
     return lambda alpha, q, c, p: take_step(alpha, q, c, p, settings)
 

@@ -10,10 +10,10 @@ from sklearn_xc._weights.class_weights import ClassWeights
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.softmax import classifier, implicit, pairs, training
 from sklearn_xc.softmax.kernels.rules import RULES
-from sklearn_xc.softmax.pairs import Pairs, hold_out, merge_equal
+from sklearn_xc.softmax.pairs import ClassPairs, hold_out, merge_equal
 from sklearn_xc.softmax.sgd import SgdSettings
 from sklearn_xc.softmax.state import SoftmaxState
-from sklearn_xc.softmax.training import REACH, HeldOut, Schedule, Trial, find_rate
+from sklearn_xc.softmax.training import REACH, HeldOutPairs, RateTrial, Schedule, find_rate
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*(is too high|was still falling|the last rate):sklearn.exceptions.ConvergenceWarning"
@@ -72,7 +72,7 @@ class TestTrials:
         ],
     )
     def test_a_lucky_epoch_does_not_count(self, losses, loss, n_epochs):
-        trial = Trial(1.0, tuple(losses))
+        trial = RateTrial(1.0, tuple(losses))
         assert (trial.loss, trial.n_epochs) == (loss, n_epochs)
 
     @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ class TestAuto:
             ImplicitSoftmaxSGD(random_state=0).fit(*xy)
 
     def test_no_rate_converges(self, xy, monkeypatch):
-        monkeypatch.setattr(classifier, "find_rate", lambda *args: (Trial(1.0), False))
+        monkeypatch.setattr(classifier, "find_rate", lambda *args: (RateTrial(1.0), False))
         with pytest.raises(ValueError, match=r"at any of the rates tried\. Lower learning"):
             SoftmaxUMax().fit(*xy)
 
@@ -212,7 +212,7 @@ class TestHoldOut:
         X, Y = make_xy(n=200)
         instances = instances_of(sp.vstack([X, X]).tocsr())
         rows, classes = (c.astype(np.int32) for c in sp.vstack([Y, Y]).tocoo().coords)
-        merged = merge_equal(instances, Pairs(rows, classes, np.ones(len(rows))))
+        merged = merge_equal(instances, ClassPairs(rows, classes, np.ones(len(rows))))
         kept, held = hold_out(ImplicitSoftmaxSGD(), merged, 0, False)
         assert (merged.weight == 2).all()
         assert not set(kept.rows % 200) & set(held.rows % 200)
@@ -223,7 +223,7 @@ class TestHoldOut:
         for seed in range(20):
             kept, held = hold_out(
                 ImplicitSoftmaxSGD(validation_fraction=0.3),
-                Pairs(rows, classes, np.ones(20)),
+                ClassPairs(rows, classes, np.ones(20)),
                 seed,
                 False,
             )
@@ -233,7 +233,7 @@ class TestHoldOut:
     @pytest.mark.parametrize("n", [1, 5])
     def test_all_where_nothing_would_be_left(self, n):
         """One instance, or each of a label of its own."""
-        all_pairs = Pairs(*np.tile(np.arange(n, dtype=np.int32), (2, 1)), np.ones(n))
+        all_pairs = ClassPairs(*np.tile(np.arange(n, dtype=np.int32), (2, 1)), np.ones(n))
         kept, held = hold_out(ImplicitSoftmaxSGD(), all_pairs, 0, False)
         assert kept.rows.tolist() == held.rows.tolist() == list(range(n))
 
@@ -268,8 +268,8 @@ def test_the_validation_loss(by_rank):
     scores = X @ W.T + b
     log_proba = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
     expected = -np.average(log_proba[rows, classes], weights=weight[rows])
-    pairs = Pairs(rows, classes, weight[rows])
-    loss = HeldOut(instances_of(X), pairs.take(np.arange(len(rows))), pairs, 9, by_rank, 1)
+    pairs = ClassPairs(rows, classes, weight[rows])
+    loss = HeldOutPairs(instances_of(X), pairs.take(np.arange(len(rows))), pairs, 9, by_rank, 1)
     criterion, log_loss = loss(ClassWeights(W, None, b))
     assert log_loss == pytest.approx(expected)
     if not by_rank:

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn_xc._compile.arithmetic.sampling import draw_negatives
 from sklearn_xc._compile.jit import inlined, kernel, scratch
 from sklearn_xc._input.kernels.csr_rows import add_row, add_row_pair, row_dot, row_dot_pair
-from sklearn_xc.softmax.kernels.rules import Sampled, Target
+from sklearn_xc.softmax.kernels.rules import SampledClasses, TargetClass
 
 #: A scale below this is multiplied into its row, before float32 weights grow beyond their range.
 SMALLEST_SCALE = 1e-12
@@ -128,8 +128,8 @@ def softmax_kernels(take_step: Callable[..., Any]) -> Any:
                 s[j] += b
             # 2. The step in scores.
             objective += weight * sampled_objective(alpha, s_y, s, u[pair])
-            target = Target(s_y, q_y, c_y)
-            sampled = Sampled(alpha, s, q, c)
+            target = TargetClass(s_y, q_y, c_y)
+            sampled = SampledClasses(alpha, s, q, c)
             squared_norm = squared_norms[i] + rates.intercept
             u[pair], gain = take_step(
                 now * weight, squared_norm, target, sampled, u[pair], p, settings

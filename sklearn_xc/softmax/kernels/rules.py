@@ -18,7 +18,7 @@ from sklearn_xc.softmax.kernels.implicit_batch import implicit_batch_step
 from sklearn_xc.softmax.kernels.implicit_step import solve_step
 
 
-class Target(NamedTuple):
+class TargetClass(NamedTuple):
     """The class of the instance.
 
     Attributes
@@ -36,7 +36,7 @@ class Target(NamedTuple):
     c: float
 
 
-class Sampled(NamedTuple):
+class SampledClasses(NamedTuple):
     """The classes sampled for the instance.
 
     Attributes
@@ -44,7 +44,7 @@ class Sampled(NamedTuple):
     alpha : ndarray of float64 of shape (m,)
         The inverse of the probability of each being sampled.
     s, q, c : ndarray of float64 of shape (m,)
-        As of :class:`Target`.
+        As of :class:`TargetClass`.
     """
 
     alpha: np.ndarray
