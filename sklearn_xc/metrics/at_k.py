@@ -378,7 +378,7 @@ def macro_f1_of_hits(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None)
 def _count_labels(
     hits: Hits, k: int, weight: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the (weighted) instances whose label is rightly named, is named, and is true.
+    """Return the (weighted) numbers of hits, of predictions and of true rows of each label.
 
     Three float64 arrays with an entry for each label that occurs.
     """

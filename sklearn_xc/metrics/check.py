@@ -17,7 +17,7 @@ from sklearn_xc._input.arguments import (
 from sklearn_xc._input.data import check_sparse, rows_are_canonical
 from sklearn_xc._labels.names import positions_of
 
-#: What turns lists of names into what metrics take.
+#: Advice on lists of names, for messages.
 _ENCODE = "Lists of names become an indicator with encode_targets of the fitted TextClassifierXC"
 
 

@@ -1,4 +1,4 @@
-"""The one record that all metrics read: which of the k best labels of each row are true."""
+"""Hits, the record that all metrics read: which of the k best labels of each row are true."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def find_hits(
 ) -> Hits:
     """Check the arguments and look the first `k` labels of each row up among the true ones.
 
-    `counts` are the true labels of each row where some have no column, and cannot be found.
+    `counts` replaces the number of true labels of each row, where some of them have no column.
     """
     true = check_y_true(Y_true, classes)
     return hits_of(true if counts is None else true._replace(counts=counts), topk, k)

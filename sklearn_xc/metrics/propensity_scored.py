@@ -235,7 +235,7 @@ def psndcg_at_k(
 def psp_of_rows(
     hits: Hits, ks: tuple[int, ...], propensities: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what each row adds to the two sums of PSP@k, each of shape (n_samples, len(ks))."""
+    """Return gain and attainable gain of each row in PSP@k, each (n_samples, len(ks))."""
     flat = np.ones(hits.hit.shape[1])
     return _gains(hits, ks, propensities, flat), _attainable(hits, ks, propensities, flat)
 
@@ -243,7 +243,7 @@ def psp_of_rows(
 def psndcg_of_rows(
     hits: Hits, ks: tuple[int, ...], propensities: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what each row adds to the two sums of PSnDCG@k, each (n_samples, len(ks))."""
+    """Return gain and attainable gain of each row in PSnDCG@k, each (n_samples, len(ks))."""
     discount = discounts(hits.hit.shape[1])
     ideal = best_gains(hits.true.counts, ks)
     return (
@@ -287,12 +287,12 @@ def gains_of(objective: str, label_counts: np.ndarray, n_samples: float) -> np.n
     Parameters
     ----------
     objective : {"precision", "propensity"}
-        Of the estimator: precision@k counts hits alike, propensity-scored precision@k by the
-        inverse of the label's propensity.
+        What the order is to be best for: precision@k counts hits alike, propensity-scored
+        precision@k by the inverse of the label's propensity.
     label_counts : ndarray of shape (n_labels,)
-        Training instances of each label, or their summed weights, and
+        Training instances of each label, or their summed weights.
     n_samples : int or float
-        of all instances.
+        Number of all training instances, or their summed weight.
 
     Returns
     -------

@@ -162,20 +162,10 @@ def _run_steps(
         touches = expected_touches(problem, state.hard, sampler, m)
         beta = len(visits.order) / touches
     run_steps = softmax_kernels(settings.rule.step)
-    hard = read_only(state.hard)
+    rest = rates, read_only(beta), draws, read_only(state.hard), settings.rule.settings
     total = 0.0
     for first, last in _calls(problem, settings, len(visits.order)):
-        total += run_steps(
-            visits,
-            first,
-            last,
-            state.model,
-            rates,
-            read_only(beta),
-            draws,
-            hard,
-            settings.rule.settings,
-        )
+        total += run_steps(visits, first, last, state.model, *rest)
     return total
 
 

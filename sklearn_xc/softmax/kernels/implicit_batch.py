@@ -34,13 +34,19 @@ from sklearn_xc.softmax.kernels.implicit_step import refine_normaliser, rough_wr
 
 #: Arrays of the shape of p that ``solve_batch`` works in.
 N_WORK = 11
-#: Where float64 is to be used to the full.
+#: Default of `precision` in ``solve_batch``, near the rounding of float64.
 PRECISION = 1e-11
+#: The start of an instance stops at steps below this.
 _ROUGH_STEP = 0.1
+#: An instance starts at its explicit step where ``P (1 + 2 |x|^2)`` is below this.
 _SHORT = 2.0
+#: Below this p, the conditions give the step of log(p), not the conjugate gradients.
 _LITTLE = 1e-3
+#: Squared norm of instances without features, in the start.
 _SMALLEST_NORM = 1e-8
+#: log(p) of the instance's own class in the start.
 _NEVER = -1e5
+#: Largest argument of the Wright omega function.
 _LARGEST = 1e10
 _MAX_STEPS = 500
 _MAX_PRODUCTS = 200
