@@ -35,7 +35,7 @@ class SampledSoftmax(SoftmaxClassifier):
     sampling : {"uniform", "frequency"}, default="uniform"
         As of :class:`sklearn_xc.SoftmaxUMax`; "nce" is for uniform noise alone.
     batch_size : int, default=1
-        Instances of a step; the paper's is 100 for the biased methods.
+        Instances of a step, 1 for "vanilla" and "raman"; the paper's is 100 for the others.
     delta : float, default=1.0
         Of the lift, for "raman".
     shift : float, default=1.0
@@ -109,6 +109,8 @@ class SampledSoftmax(SoftmaxClassifier):
         rule = BIASED_RULES[self.method]
         if self.method == "nce" and self.sampling != "uniform":
             raise ValueError(f'method="nce" needs sampling="uniform". Got {self.sampling!r}.')
+        if self.batch_size > 1 and rule.batch_step is None:
+            raise ValueError(f'method="{self.method}" needs batch_size=1. Got {self.batch_size}.')
         if self.method == "raman":
             shifted = ShiftedSettings(float(self.delta), float(self.shift))
             rule = rule._replace(settings=shifted)
