@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets, distinct_instances
 from sklearn_xc._input.given_vectors import GivenVectors
 from sklearn_xc._training.adam import entry_places
-from sklearn_xc.decomposition.gradients.protocol import Batch, Gradient, SetLoss
+from sklearn_xc.decomposition.gradients.protocol import Gradient, RowBatch, SetLoss
 from sklearn_xc.search import MipsIndex
 
 #: Values of a dense X per piece.
@@ -77,11 +77,11 @@ class LabelSets:
     labels: np.ndarray
     weight: np.ndarray
 
-    def batch(self, rows: np.ndarray, V: np.ndarray) -> Batch:
+    def batch(self, rows: np.ndarray, V: np.ndarray) -> RowBatch:
         """Return a mini-batch of some rows, given their embeddings."""
         starts = self.indptr[rows]
         at, bounds = entry_places(starts, self.indptr[rows + 1] - starts)
-        return Batch(V, bounds, self.labels[at], self.weight[rows])
+        return RowBatch(V, bounds, self.labels[at], self.weight[rows])
 
 
 @dataclass(frozen=True)

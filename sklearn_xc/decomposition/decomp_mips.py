@@ -37,7 +37,7 @@ from sklearn_xc.decomposition._weights import (
 from sklearn_xc.decomposition.gradients import make_gradient
 from sklearn_xc.decomposition.gradients.protocol import Gradient, SetLoss
 from sklearn_xc.decomposition.losses import LabelSetLoss, make_label_set_loss
-from sklearn_xc.decomposition.search import Choice, choose_rate_and_epochs
+from sklearn_xc.decomposition.search import RateAndEpochs, choose_rate_and_epochs
 from sklearn_xc.decomposition.training import (
     RECALL_K,
     EpochReport,
@@ -394,7 +394,7 @@ class DecompMIPSClassifier(HiddenLayerModel):
         try:
             with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
                 # 2. The learning rate and the number of epochs, by held-out instances.
-                choice = Choice(self._given_rate(known), self.max_iter)
+                choice = RateAndEpochs(self._given_rate(known), self.max_iter)
                 if searches:
                     progress = fit.parts("trial", None, stage="search")
                     choice = choose_rate_and_epochs(config, training, self.max_iter, progress)
@@ -635,7 +635,7 @@ class DecompMIPSClassifier(HiddenLayerModel):
             f"largest is {training.given_weight.max():g}."
         )
 
-    def _warn_of_epochs(self, choice: Choice) -> None:
+    def _warn_of_epochs(self, choice: RateAndEpochs) -> None:
         """Warn if held-out instances were still ranked better in the last epoch."""
         scores = choice.scores
         if scores is None or len(scores) < max(2, self.max_iter):

@@ -39,7 +39,7 @@ _ERRORS, _FAR = 2.0, 3.0
 _WORTH, _PATIENCE = 0.01, 2
 
 
-class Choice(NamedTuple):
+class RateAndEpochs(NamedTuple):
     """A learning rate and a number of epochs, and nDCG@5 after each epoch run if there was any."""
 
     rate: float
@@ -49,13 +49,13 @@ class Choice(NamedTuple):
 
 def choose_rate_and_epochs(
     config: TrainingConfig, training: TrainingSet, max_iter: int, progress: Progress
-) -> Choice:
+) -> RateAndEpochs:
     """Return the best learning rate and number of epochs of at most `max_iter`."""
     first = _first_rate(config, training.instances.shape[1])
     n = len(training.rows)
     n_held = min(max(int(_SHARE * n), min(_ENOUGH, n // 3)), _MOST)
     if n_held < _LEAST:
-        return Choice(first, max_iter)
+        return RateAndEpochs(first, max_iter)
     order = np.random.default_rng((config.seed, 7)).permutation(n)
     held = training.part(np.sort(order[:n_held]))
     kept = order[n_held:]
@@ -84,8 +84,8 @@ def choose_rate_and_epochs(
     n_epochs = len(scores) - int(np.argmax(scores[::-1]))
     progress.end(task, f"best after {n_epochs} epochs, of {len(scores)} run")
     if best.has_diverged:  # the fit raises the error
-        return Choice(best.rate, max_iter)
-    return Choice(best.rate, n_epochs, scores)
+        return RateAndEpochs(best.rate, max_iter)
+    return RateAndEpochs(best.rate, n_epochs, scores)
 
 
 def _first_rate(config: TrainingConfig, n_features: int) -> float:

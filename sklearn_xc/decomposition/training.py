@@ -15,7 +15,7 @@ from sklearn_xc.decomposition._weights import Weights, intercept_rate
 from sklearn_xc.decomposition.batch_sgd import Step, take_steps
 from sklearn_xc.decomposition.gradients import SampledGradient
 from sklearn_xc.decomposition.gradients.protocol import GradientMethod, GradientTask
-from sklearn_xc.decomposition.gradients.scored import Sampled
+from sklearn_xc.decomposition.gradients.scored import SampledLabels
 from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
 from sklearn_xc.search import copy_index, make_index
 
@@ -95,7 +95,7 @@ class Trainer:
             config.seed,
         )
         self._method: GradientMethod = config.gradient.start(task)
-        is_sampled = isinstance(self._method, Sampled)
+        is_sampled = isinstance(self._method, SampledLabels)
         self._early = self._method if is_sampled else SampledGradient().start(task)
         self._n_moved, self._build_at = 0, 0
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn_xc._parallel.threads import Team
 from sklearn_xc.decomposition.gradients import GRADIENTS, MessagePassing, SearchedGradient, protocol
 from sklearn_xc.decomposition.gradients.message_passing import Coupled
-from sklearn_xc.decomposition.gradients.protocol import Batch, GradientTask, SetLoss
+from sklearn_xc.decomposition.gradients.protocol import GradientTask, RowBatch, SetLoss
 from sklearn_xc.decomposition.gradients.searched import FollowingIndex, Searched
 from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin
 from sklearn_xc.search import INDEXES, Candidates
@@ -27,7 +27,7 @@ def make(dtype=np.float64, seed=0):
     positives = [rng.choice(K, size, replace=False) for size in sizes]
     indptr = np.cumsum([0, *sizes])
     weight = rng.uniform(0.2, 3.0, N)
-    return W, Batch(V, indptr, np.concatenate(positives).astype(np.int32), weight)
+    return W, RowBatch(V, indptr, np.concatenate(positives).astype(np.int32), weight)
 
 
 def set_loss(name):

@@ -11,7 +11,7 @@
          v
     GradientMethod      build(W)      W has moved far
                         search(W, V)  -> Candidates
-                        of(W, Batch)  -> LabelGradient
+                        of(W, RowBatch)  -> LabelGradient
                         moved(rows)   rows of W took a step
 
 A gradient only holds parameters; the method that it starts holds the state of one training. A new

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.threads import Team
 from sklearn_xc.decomposition.gradients.protocol import (
-    Batch,
     GradientMethod,
     GradientTask,
     LabelGradient,
+    RowBatch,
     SetLoss,
     share_instances,
 )
@@ -125,7 +125,7 @@ class Coupled(GradientMethod):
             index.build(W, first, last, self.seed)
 
     def of(
-        self, W: np.ndarray, batch: Batch, found: Candidates | None, team: Team
+        self, W: np.ndarray, batch: RowBatch, found: Candidates | None, team: Team
     ) -> LabelGradient:
         """Return the gradient by the scores."""
         n = len(batch.V)

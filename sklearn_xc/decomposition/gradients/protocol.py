@@ -19,7 +19,7 @@ LEAST_WORK = 500_000
 _ACTIVE_ABOVE = 1e-3
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """Instances of a mini-batch.
 
     Attributes
@@ -39,11 +39,11 @@ class Batch(NamedTuple):
     positives: np.ndarray
     weight: np.ndarray
 
-    def part(self, first: int, last: int) -> "Batch":
+    def part(self, first: int, last: int) -> "RowBatch":
         """Return a range of the instances."""
         indptr = self.indptr[first : last + 1]
         positives = self.positives[indptr[0] : indptr[-1]]
-        return Batch(self.V[first:last], indptr - indptr[0], positives, self.weight[first:last])
+        return RowBatch(self.V[first:last], indptr - indptr[0], positives, self.weight[first:last])
 
 
 class LabelGradient(NamedTuple):
@@ -99,7 +99,7 @@ class SetLoss:
         return cls(loss.gradient, loss.support_floor, tuple(map(float, loss.parameters)))
 
     def over_found(
-        self, W: np.ndarray, batch: Batch, found: Candidates, is_exact: bool, out: LabelGradient
+        self, W: np.ndarray, batch: RowBatch, found: Candidates, is_exact: bool, out: LabelGradient
     ) -> np.ndarray:
         """Write the gradient over the positives and the labels found to `out`.
 
@@ -112,7 +112,7 @@ class SetLoss:
         searched(W, tuple(batch), tuple(found), *how, tuple(out), wants_more)
         return wants_more
 
-    def over_all(self, scores: np.ndarray, batch: Batch, out: LabelGradient) -> None:
+    def over_all(self, scores: np.ndarray, batch: RowBatch, out: LabelGradient) -> None:
         """Write the gradient over all labels to `out`; scores (n, n_labels) are overwritten."""
         label_gradient_kernels(self.gradient, self.support_floor).dense(
             scores, batch.indptr, batch.positives, batch.weight, self.parameters, *out
@@ -121,7 +121,7 @@ class SetLoss:
     def by_messages(
         self,
         blocks: Sequence[Candidates],
-        batch: Batch,
+        batch: RowBatch,
         scores: np.ndarray,
         n_rounds: int,
         out: LabelGradient,
@@ -192,7 +192,7 @@ class GradientMethod(ABC):
 
     @abstractmethod
     def of(
-        self, W: np.ndarray, batch: Batch, found: Candidates | None, team: Team
+        self, W: np.ndarray, batch: RowBatch, found: Candidates | None, team: Team
     ) -> LabelGradient:
         """Return the gradient by the scores, given what ``search`` found for the batch."""
 

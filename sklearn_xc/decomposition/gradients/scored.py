@@ -8,10 +8,10 @@ from sklearn.base import BaseEstimator
 
 from sklearn_xc._parallel.threads import Team
 from sklearn_xc.decomposition.gradients.protocol import (
-    Batch,
     GradientMethod,
     GradientTask,
     LabelGradient,
+    RowBatch,
     SetLoss,
     share_instances,
 )
@@ -46,7 +46,7 @@ class Exact(GradientMethod):
     loss: SetLoss
 
     def of(
-        self, W: np.ndarray, batch: Batch, found: Candidates | None, team: Team
+        self, W: np.ndarray, batch: RowBatch, found: Candidates | None, team: Team
     ) -> LabelGradient:
         """Return the gradient by the scores."""
         n, n_labels = len(batch.V), len(W)
@@ -84,13 +84,13 @@ class SampledGradient(BaseEstimator):
 
     default_index: ClassVar[str] = "product"
 
-    def start(self, task: GradientTask) -> "Sampled":
+    def start(self, task: GradientTask) -> "SampledLabels":
         """Return the method of a training; see `GradientTask`."""
-        return Sampled(task.loss, task.n_candidates, (task.seed, 1))
+        return SampledLabels(task.loss, task.n_candidates, (task.seed, 1))
 
 
 @dataclass
-class Sampled(GradientMethod):
+class SampledLabels(GradientMethod):
     """Labels drawn uniformly, anew for each mini-batch and the same for its instances.
 
     Source: [1]_ for softmax, with its bias: the drawn labels are not weighted.
@@ -107,7 +107,7 @@ class Sampled(GradientMethod):
     step: int = 0  # mini-batches so far
 
     def of(
-        self, W: np.ndarray, batch: Batch, found: Candidates | None, team: Team
+        self, W: np.ndarray, batch: RowBatch, found: Candidates | None, team: Team
     ) -> LabelGradient:
         """Return the gradient by the scores."""
         rng = np.random.default_rng((*self.seed, self.step))

@@ -10,10 +10,10 @@ from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.threads import Team
 from sklearn_xc._training.kernels.row_moves import add_drift
 from sklearn_xc.decomposition.gradients.protocol import (
-    Batch,
     GradientMethod,
     GradientTask,
     LabelGradient,
+    RowBatch,
     SetLoss,
     share_instances,
 )
@@ -131,7 +131,7 @@ class Searched(GradientMethod):
         return Candidates.joined([parts[first] for first in sorted(parts)])
 
     def of(
-        self, W: np.ndarray, batch: Batch, found: Candidates | None, team: Team
+        self, W: np.ndarray, batch: RowBatch, found: Candidates | None, team: Team
     ) -> LabelGradient:
         """Return the gradient by the scores."""
         assert found is not None
@@ -159,7 +159,7 @@ class Searched(GradientMethod):
         return self.following.recall(W, V, k, self.n_candidates)
 
     def _score(
-        self, W: np.ndarray, batch: Batch, found: Candidates, out: LabelGradient
+        self, W: np.ndarray, batch: RowBatch, found: Candidates, out: LabelGradient
     ) -> np.ndarray:
         """Write the gradient; return which instances needed more candidates than `found`."""
         index = self.following.index

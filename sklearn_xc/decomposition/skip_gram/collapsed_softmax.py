@@ -90,7 +90,7 @@ class Drawn(NamedTuple):
 
 
 class WordBatch(NamedTuple):
-    """Words of a mini-batch, as a :class:`~sklearn_xc.decomposition.gradients.Batch` of instances.
+    """Words of a mini-batch, as a ``RowBatch`` of instances.
 
     Attributes
     ----------
