@@ -192,7 +192,7 @@ def test_indexes_are_told_which_rows_moved():
     rows, lengths = np.array([4, 2], np.int32), np.zeros(2)
     Searched(set_loss("margin"), 5, first).moved(rows, lengths)
     assert first.index.rows == [4, 2]
-    coupled = Coupled(set_loss("margin"), 5, [first, second], np.array([0, 3, 6]), 1)
+    coupled = Coupled(set_loss("margin"), 5, [first, second], 1)
     coupled.moved(rows[:1], lengths[:1])
     assert first.index.rows == [4, 2, 4]
     assert second.index.rows == [4]

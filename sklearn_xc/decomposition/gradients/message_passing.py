@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from sklearn_xc._input.arguments import check_count
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.threads import Team
 from sklearn_xc.decomposition.gradients.protocol import (
@@ -73,20 +73,12 @@ class MessagePassing(BaseEstimator):
             If a parameter is out of its range, there are fewer columns than blocks, or the index
             estimates scores.
         """
-        if not _is_integer(self.n_rounds) or not 0 <= self.n_rounds <= _MOST_ROUNDS:
-            raise ValueError(
-                f"MessagePassing: n_rounds must be an integer from 0 to {_MOST_ROUNDS:,}. "
-                f"Got {self.n_rounds!r}."
-            )
+        n_rounds = check_count(self.n_rounds, "MessagePassing: n_rounds", 0, _MOST_ROUNDS)
         n_blocks = self.n_blocks
         if n_blocks is None:
             n_blocks = min(task.n_columns, _HIDDEN_BLOCKS if task.is_hidden else _BLOCKS)
-        if not _is_integer(n_blocks) or not 1 <= n_blocks <= task.n_columns:
-            raise ValueError(
-                "MessagePassing: n_blocks must be None or an integer from 1 to the number of "
-                f"columns, {task.n_columns}. Got {n_blocks!r}."
-            )
-        indexes = [task.make_index() for _ in range(int(n_blocks))]
+        n_blocks = check_count(n_blocks, "MessagePassing: n_blocks", 1, task.n_columns)
+        indexes = [task.make_index() for _ in range(n_blocks)]
         if not indexes[0].has_exact_scores:
             raise ValueError(
                 "MessagePassing: index must have exact scores. "
@@ -94,8 +86,7 @@ class MessagePassing(BaseEstimator):
                 "gradient='decomp_mips' without message passing."
             )
         following = [FollowingIndex(index) for index in indexes]
-        bounds = np.linspace(0, task.n_columns, len(indexes) + 1).round().astype(np.int64)
-        return Coupled(task.loss, task.n_candidates, following, bounds, self.n_rounds, task.seed)
+        return Coupled(task.loss, task.n_candidates, following, n_rounds, task.seed)
 
 
 @dataclass
@@ -113,15 +104,15 @@ class Coupled(GradientMethod):
     loss: SetLoss
     n_candidates: int
     indexes: Sequence[FollowingIndex]
-    bounds: np.ndarray  # of the blocks' columns
     n_rounds: int
     seed: int = 0
     searches = True
 
     def build(self, W: np.ndarray) -> None:
         """Build the indexes anew; the last block has the column of intercepts."""
-        self.bounds = np.linspace(0, W.shape[1], len(self.indexes) + 1).round().astype(np.int64)
-        for index, first, last in self._blocks():
+        bounds = np.linspace(0, W.shape[1], len(self.indexes) + 1).round().astype(np.int64)
+        self._blocks = list(zip(self.indexes, bounds[:-1], bounds[1:], strict=True))
+        for index, first, last in self._blocks:
             index.build(W, first, last, self.seed)
 
     def of(
@@ -136,7 +127,7 @@ class Coupled(GradientMethod):
             part = batch.part(first, last)
             blocks, scores = [], []
             of_pair = np.repeat(np.arange(last - first), np.diff(part.indptr))
-            for index, a, b in self._blocks():
+            for index, a, b in self._blocks:
                 V = np.ascontiguousarray(part.V[:, a:b])
                 blocks.append(index.index.query(read_only(V), self.n_candidates))
                 products = W[part.positives, a:b].astype(np.float64) * V[of_pair]
@@ -155,10 +146,3 @@ class Coupled(GradientMethod):
     def recall(self, W: np.ndarray, V: np.ndarray, k: int) -> float:
         """Return the smallest recall of the indexes, each within its block."""
         return min(index.recall(W, V, k, self.n_candidates) for index in self.indexes)
-
-    def _blocks(self) -> Any:
-        return zip(self.indexes, self.bounds[:-1], self.bounds[1:], strict=True)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -29,13 +29,13 @@ References
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
 from sklearn_xc._compile.arithmetic.vectors import largest_entry
 from sklearn_xc._compile.jit import inlined
+from sklearn_xc._input.arguments import is_number
 
 #: From this step on, every other one halves the bracket.
 _NEWTON_STEPS = 16
@@ -236,7 +236,6 @@ class MaxMargin(BaseEstimator):
             If `smoothing` is not a positive number.
         """
         mu: Any = self.smoothing
-        is_number = isinstance(mu, Real) and not isinstance(mu, bool)
-        if not is_number or not 0.0 < float(mu) < math.inf:
+        if not is_number(mu) or not 0.0 < float(mu) < math.inf:
             raise ValueError(f"MaxMargin: smoothing must be a positive number. Got {mu!r}.")
         return (float(mu),)
