@@ -17,10 +17,10 @@ from sklearn_xc._parallel.threads import for_row_ranges
 from sklearn_xc._state.fitted import reads_snapshot
 from sklearn_xc._state.schema import Array, Choice, Number, Record, declares
 from sklearn_xc._topk import check_topk_size
-from sklearn_xc._training.adam import MovingRows, with_intercepts
+from sklearn_xc._training.adam import with_intercepts
 from sklearn_xc.base import ThresholdedScores, XCClassifier
 from sklearn_xc.decomposition._weights import log_odds_of_blank
-from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
+from sklearn_xc.decomposition.layers import make_layer
 from sklearn_xc.search import ExactIndex, MipsIndex, copy_index, index_bytes, make_index
 from sklearn_xc.search.kernels.candidates import rank_labels, score_labels
 
@@ -216,7 +216,7 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
         return found.labels, found.scores
 
     def _search(self, V: np.ndarray, k: int, n_more: int = 0) -> Found:
-        """Return the k best of the labels that the index finds, `n_more` than ``n_candidates_``."""
+        """Return the k best of the ``n_candidates_ + n_more`` labels that the index finds."""
         answer = self._index_for_answers()
         index = answer.index
         if hasattr(index, "n_jobs"):
@@ -394,15 +394,11 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
             yield slice(first, last), self._embedded(rows)
 
     def _embedded(self, instances: CsrRows | DenseRows) -> np.ndarray:
-        vectors, dtype = self.feature_embedding_, self.coef_.dtype
         rows = np.arange(instances.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
-            if vectors is None:
-                V = IdentityLayer(instances.astype(dtype)).forward(rows)
-            else:
-                # Sums take four terms at a time: a stored zero may change their rounding.
-                sparse = instances.to_csr().astype(dtype).without_zeros()
-                V = HiddenLayer(sparse, MovingRows(vectors)).forward(rows)
+            V = make_layer(instances.astype(self.coef_.dtype), self.feature_embedding_).forward(
+                rows
+            )
         self._require_finite(V)
         return V
 

@@ -77,11 +77,15 @@ class LabelSets:
     labels: np.ndarray
     weight: np.ndarray
 
-    def batch(self, rows: np.ndarray, V: np.ndarray) -> RowBatch:
-        """Return a mini-batch of some rows, given their embeddings."""
+    def of_rows(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the labels of some rows, as row pointers and labels."""
         starts = self.indptr[rows]
         at, bounds = entry_places(starts, self.indptr[rows + 1] - starts)
-        return RowBatch(V, bounds, self.labels[at], self.weight[rows])
+        return bounds, self.labels[at]
+
+    def batch(self, rows: np.ndarray, V: np.ndarray) -> RowBatch:
+        """Return a mini-batch of some rows, given their embeddings."""
+        return RowBatch(V, *self.of_rows(rows), self.weight[rows])
 
 
 @dataclass(frozen=True)
@@ -123,11 +127,6 @@ class TrainingSet:
         return len(self.targets.classes)
 
     @property
-    def epoch_visits(self) -> int:
-        """Return the number of visits per epoch."""
-        return int(self.visits.sum())
-
-    @property
     def share_of_nonzeros(self) -> float:
         """Return the share of non-zero entries, in whatever container."""
         X, rows, total = self.instances, self.rows, 0
@@ -141,12 +140,6 @@ class TrainingSet:
         return replace(
             self, rows=self.rows[chosen], visits=self.visits[chosen], weight=self.weight[chosen]
         )
-
-    def labels_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the labels of some rows of X, as row pointers and labels."""
-        starts = self.sets.indptr[rows]
-        at, bounds = entry_places(starts, self.sets.indptr[rows + 1] - starts)
-        return bounds, self.sets.labels[at]
 
     def order(self, seed: tuple[int, ...]) -> np.ndarray:
         """Return the rows of an epoch, in random order."""

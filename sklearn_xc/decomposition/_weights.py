@@ -29,9 +29,8 @@ import scipy.sparse as sp
 from sklearn_xc._input.data import DENSE_SHARE, DenseRows, LabelFrequencies, features_of, is_blank
 from sklearn_xc._labels.names import positions_of
 from sklearn_xc._parallel.memory import require_bytes
-from sklearn_xc._training.adam import MovingRows
 from sklearn_xc.decomposition._training_set import TrainingConfig, TrainingSet
-from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
+from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer, make_layer
 from sklearn_xc.decomposition.losses import LabelSetLoss
 
 #: embedding_dim="auto" of a sparse X. Source: section 5 of the paper.
@@ -123,11 +122,12 @@ def initial_weights(
             features[known.features[1]] = known.weights.features[known.features[0]]
     intercept = np.zeros(training.n_labels, dtype)
     if config.has_proxies:
-        coef = 2 * first_proxies(training, _layer(training, features), dim)
+        coef = 2 * first_proxies(training, make_layer(training.instances, features), dim)
     else:
         coef = np.zeros((training.n_labels, dim), dtype)
         if config.has_intercept:
-            intercept = first_intercepts(frequencies, dtype)
+            log_shares = _log_shares(frequencies.counts, frequencies)
+            intercept = (_START * log_shares).astype(dtype)
     if known is not None:
         before, now = known.labels
         if features is None:
@@ -153,13 +153,6 @@ def _initial_features(config: TrainingConfig, training: TrainingSet) -> np.ndarr
     if config.embedding_init is not None:
         config.embedding_init.replace(features, config.feature_names, _NORM)
     return features
-
-
-def _layer(training: TrainingSet, features: np.ndarray | None) -> IdentityLayer | HiddenLayer:
-    X = training.instances
-    if features is None:
-        return IdentityLayer(X)
-    return HiddenLayer(X.to_csr().astype(features.dtype).without_zeros(), MovingRows(features))
 
 
 def require_training_bytes(
@@ -240,7 +233,7 @@ def first_proxies(
     Those of labels without instances are the mean of all. Overflow is left to training to find.
     """
     rows, n_labels = training.rows, training.n_labels
-    bounds, labels = training.labels_of(rows)
+    bounds, labels = training.sets.of_rows(rows)
     weight = np.repeat(training.weight, np.diff(bounds))
     total = np.bincount(labels, weight, n_labels)
     shares = weight / total[labels]
@@ -275,15 +268,10 @@ def intercept_rate(n_labels: int) -> float:
 
 def frequencies_of(training: TrainingSet) -> LabelFrequencies:
     """Return how often labels are on the training instances."""
-    bounds, labels = training.labels_of(training.rows)
+    bounds, labels = training.sets.of_rows(training.rows)
     of_pair = np.repeat(np.arange(len(training.rows)), np.diff(bounds))
     blank = is_blank(training.instances)[training.rows]
     return LabelFrequencies.of(of_pair, labels, training.weight, blank, training.n_labels)
-
-
-def first_intercepts(frequencies: LabelFrequencies, dtype: np.dtype) -> np.ndarray:
-    """Return the intercepts at which training starts."""
-    return (_START * _log_shares(frequencies.counts, frequencies)).astype(dtype)
 
 
 def log_odds_of_blank(model: Any) -> np.ndarray:

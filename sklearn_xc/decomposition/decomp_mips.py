@@ -70,8 +70,7 @@ class DecompMIPSClassifier(HiddenLayerModel):
     block is clustered separately, and a label's score is estimated by the sum of the scores of its
     centroids. That takes one byte operation per label and block, 64 labels at a time
     (:class:`~sklearn_xc.search.ProductIndex`). The best `n_candidates` are then scored exactly,
-    best
-    first, until no further label can have a gradient.
+    best first, until no further label can have a gradient.
 
     Parameters
     ----------
@@ -79,7 +78,7 @@ class DecompMIPSClassifier(HiddenLayerModel):
         "margin" is the largest violation of ``z_own >= z_other + 1``, smoothed; its gradient
         involves few labels. "softmax" is the cross-entropy, summed over the labels of an instance.
         "triplet" is the sum of all violations. An object has its own parameters, such as
-        ``MaxMargin(smoothing=5.0)``; see :mod:`sklearn_xc.one_vs_all.losses`.
+        ``MaxMargin(smoothing=5.0)``; see :mod:`sklearn_xc.decomposition.losses`.
     gradient : {"decomp_mips", "mips", "sampled", "exact"} or Gradient, default="decomp_mips"
         Which labels the gradient with respect to the scores is computed for: those that a
         decomposed search finds; those that a plain search for large inner products finds; labels

@@ -29,6 +29,17 @@ class EmbeddedRows(NamedTuple):
         return EmbeddedRows(self.V[first:last], entries)
 
 
+def make_layer(
+    X: CsrRows | DenseRows, vectors: np.ndarray | None, dropout: float = 0.0
+) -> "IdentityLayer | HiddenLayer":
+    """Return the layer of some feature vectors; without any, instances are their own embeddings."""
+    if vectors is None:
+        return IdentityLayer(X)
+    # A stored zero would take part in the draw of dropout, and in the rounding of sums.
+    sparse = X.to_csr().astype(vectors.dtype).without_zeros()
+    return HiddenLayer(sparse, MovingRows(vectors), dropout)
+
+
 class IdentityLayer:
     """No hidden layer: the embeddings are the instances, as dense rows.
 

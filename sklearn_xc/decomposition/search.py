@@ -110,9 +110,9 @@ class Trial:
         self.rate, self._held, self.has_diverged = rate, held, False
         weights = initial_weights(config, part, frequencies_of(part))
         self._trainer = Trainer(config, part, weights, rate)
-        self._own = held.labels_of(held.rows)
+        self._own = held.sets.of_rows(held.rows)
         self._is_seen = np.zeros(part.n_labels, bool)
-        self._is_seen[part.labels_of(part.rows)[1]] = True
+        self._is_seen[part.sets.of_rows(part.rows)[1]] = True
         self.gains: list[np.ndarray] = []
 
     def run_epoch(self) -> None:

@@ -16,7 +16,7 @@ from sklearn_xc.decomposition.batch_sgd import Step, take_steps
 from sklearn_xc.decomposition.gradients import SampledGradient
 from sklearn_xc.decomposition.gradients.protocol import GradientMethod, GradientTask
 from sklearn_xc.decomposition.gradients.scored import SampledLabels
-from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
+from sklearn_xc.decomposition.layers import HiddenLayer, make_layer
 from sklearn_xc.search import copy_index, make_index
 
 #: Epochs with labels drawn at random: at first all labels score alike, and a search is useless.
@@ -78,9 +78,9 @@ class Trainer:
         self.config, self.training, self.recall = config, training, None
         self._rate = rate
         self._n_passes = int(epochs_done)
-        self._epoch_visits = training.epoch_visits
+        self._epoch_visits = int(training.visits.sum())
         self._visits = int(epochs_done * self._epoch_visits)
-        self.layer = self._make_layer(weights)
+        self.layer = make_layer(training.instances, weights.features, config.dropout)
         self.rows = self._make_label_rows(weights)
         self._averages = WeightAverages([self.rows, *self.layer.moving], self._visits)
         n_columns = self.rows.vectors.shape[1]
@@ -147,14 +147,6 @@ class Trainer:
         if isinstance(self.layer, HiddenLayer):
             return self.layer.with_vectors(self._averages.means[1]).forward(rows)
         return self.layer.forward(rows)
-
-    def _make_layer(self, weights: Weights) -> IdentityLayer | HiddenLayer:
-        instances, dtype = self.training.instances, weights.coef.dtype
-        if weights.features is None:
-            return IdentityLayer(instances.astype(dtype))
-        # A stored zero would take part in the draw of dropout.
-        sparse = instances.to_csr().astype(dtype).without_zeros()
-        return HiddenLayer(sparse, MovingRows(weights.features), self.config.dropout)
 
     def _make_label_rows(self, weights: Weights) -> MovingRows:
         if self.config.has_proxies:
