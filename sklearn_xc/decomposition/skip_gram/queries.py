@@ -1,10 +1,8 @@
 """Queries of word vectors: vectors, similarities, similar words, analogies."""
 
-from itertools import repeat
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -81,9 +79,7 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             advice = ' handle_unknown="zero" gives other ones zeros.'
             return self.vectors_[require_known(self._places(), array, name, advice)]
         rows = known_rows(self._places(), array)
-        vectors = np.zeros((len(rows), self.vectors_.shape[1]), self.vectors_.dtype)
-        vectors[rows >= 0] = self.vectors_[rows[rows >= 0]]
-        return vectors
+        return np.where(rows[:, None] >= 0, self.vectors_[rows], np.float32(0))
 
     def similarity(self, a: Any, b: Any) -> Any:
         """Return the cosine of the vectors of two words, or of each pair of them.
@@ -223,9 +219,10 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def _places(self) -> dict[str, int]:
         """Return the position of each word, made once for ``words_``."""
-        found = self.__dict__.get("_positions")
+        found = self.__dict__.get("_search_index")  # left out of saved state
         if found is None or found[0] is not self.words_:
-            self.__dict__["_positions"] = found = self.words_, positions(self.words_)
+            table = {word: row for row, word in enumerate(self.words_.tolist())}
+            self.__dict__["_search_index"] = found = self.words_, table
         return found[1]
 
     def _ask(self, method: str) -> str:
@@ -245,13 +242,10 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                     f"{array.shape}."
                 )
             columns.append(require_known(self._places(), array, f"{caller}: {name}"))
-        try:
-            rows = np.stack(np.broadcast_arrays(*columns), axis=1)
-        except ValueError as error:
+        if len({len(column) for column in columns} - {1}) > 1:
             got = ", ".join(str(len(column)) for column in columns)
-            raise ValueError(
-                f"{caller}: {', '.join(given)} must have equal lengths. Got {got}."
-            ) from error
+            raise ValueError(f"{caller}: {', '.join(given)} must have equal lengths. Got {got}.")
+        rows = np.stack(np.broadcast_arrays(*columns), axis=1)
         return rows, all(isinstance(words, str) for words in given.values())
 
     def _nearest(
@@ -313,12 +307,8 @@ def _units(vectors: np.ndarray) -> np.ndarray:
 def as_words(words: Any, name: str) -> np.ndarray:
     """Return an array-like of str, of any shape, as an array of objects; `name` is for messages."""
     refuse_masks_and_dates(words, name)
-    is_array = hasattr(words, "__len__") and not isinstance(words, str | bytes | set | dict)
-    if sp.issparse(words) or not is_array:
-        got = (
-            f"the single word {words!r}" if isinstance(words, str | bytes) else type(words).__name__
-        )
-        raise TypeError(f"{name} must be an array of words. Got {got}.")
+    if isinstance(words, str):
+        raise TypeError(f"{name} must be an array of words. Got the single word {words!r}.")
     array = np.asarray(words, dtype=object)
     for at, word in enumerate(array.ravel().tolist()):
         if not isinstance(word, str):
@@ -333,11 +323,8 @@ def as_distinct_words(words: Any, name: str) -> np.ndarray:
         raise ValueError(f"{name} must have one dimension. Got shape {array.shape}.")
     places: dict[str, int] = {}
     for at, word in enumerate(array.tolist()):
-        if not word:
-            raise ValueError(f"{name} must not be empty. Got an empty word at entry {at}.")
-        first = places.setdefault(word, at)
-        if first != at:
-            raise ValueError(f"{name} must be distinct. Got {word!r} at entries {first} and {at}.")
+        if not word or places.setdefault(word, at) != at:
+            raise ValueError(f"{name} must be distinct, none empty. Got {word!r} at entry {at}.")
     return array
 
 
@@ -345,8 +332,6 @@ def as_vectors(vectors: Any, n_words: int, name: str) -> np.ndarray:
     """Return vectors as a C-ordered float32 array of shape (n_words, dim), all finite."""
     refuse_masks_and_dates(vectors, name)
     expected = f"{name} must be an array of real numbers of shape ({n_words}, dim)"
-    if sp.issparse(vectors):
-        raise TypeError(f"{expected}. Got a sparse matrix.")
     try:
         array = np.asarray(vectors)
     except ValueError as error:
@@ -365,19 +350,9 @@ def as_vectors(vectors: Any, n_words: int, name: str) -> np.ndarray:
     return result
 
 
-def known_rows(known: np.ndarray | dict[str, int], words: np.ndarray) -> np.ndarray:
-    """Return the positions of words among the known ones, -1 for others, in the shape of `words`.
-
-    `known` is an array of distinct words, or their ``positions``.
-    """
-    table = known if isinstance(known, dict) else positions(known)
-    found = map(table.get, words.ravel().tolist(), repeat(-1))
-    return np.fromiter(found, np.int64, words.size).reshape(words.shape)
-
-
-def positions(known: np.ndarray) -> dict[str, int]:
-    """Return the position of each word."""
-    return {word: row for row, word in enumerate(known.tolist())}
+def known_rows(known: dict[str, int], words: np.ndarray) -> np.ndarray:
+    """Return the positions of words, -1 for those that are not known."""
+    return np.array([known.get(word, -1) for word in words.tolist()], np.int64)
 
 
 def require_known(
@@ -385,10 +360,10 @@ def require_known(
 ) -> np.ndarray:
     """Return the positions of words; ValueError, with similar known words, if one is unknown."""
     rows = known_rows(known, words)
-    missing = np.flatnonzero(rows.ravel() < 0)
+    missing = np.flatnonzero(rows < 0)
     if not missing.size:
         return rows
-    unknown = list(dict.fromkeys(words.ravel()[missing].tolist()))
+    unknown = list(dict.fromkeys(words[missing].tolist()))
     got = ", ".join(map(repr, unknown[:_NAMED]))
     hint = did_you_mean(unknown[0], list(known))
     if len(unknown) > _NAMED:

@@ -93,17 +93,13 @@ def write_word2vec(
             stream.write(b"".join([w + b" " + end for w, end in zip(some, ends, strict=True)]))
 
 
-def read_word2vec(
-    path: str | os.PathLike[str], *, binary: bool | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def read_word2vec(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
     r"""Read words and their vectors from a file of word2vec, gensim or fastText (``.vec``).
 
     Parameters
     ----------
     path : str or path-like
-        The file: plain, or compressed with gzip, as its first bytes say.
-    binary : bool, default=None
-        Whether numbers are bytes or text. None detects this from the first bytes.
+        The file, with numbers as bytes or text, plain or compressed with gzip: its first bytes say.
 
     Returns
     -------
@@ -139,8 +135,8 @@ def read_word2vec(
     with open(path, "rb") as raw:
         is_gzip = raw.peek(2)[:2] == b"\x1f\x8b"
         try:
-            return _read(io.BufferedReader(gzip.GzipFile(fileobj=raw)) if is_gzip else raw, binary)
-        except _FormatError as error:
+            return _read(io.BufferedReader(gzip.GzipFile(fileobj=raw)) if is_gzip else raw)
+        except ValueError as error:
             raise DataFormatError(f"{name}: {error}") from error
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataFormatError(
@@ -148,31 +144,26 @@ def read_word2vec(
             ) from error
 
 
-class _FormatError(Exception):
-    """The file breaks the format."""
-
-
-def _read(stream: Any, binary: bool | None) -> tuple[np.ndarray, np.ndarray]:
+def _read(stream: Any) -> tuple[np.ndarray, np.ndarray]:
     line = stream.readline(_MOST_HEADER)
     header = _HEADER.fullmatch(line)
     n_words, dim = map(int, header.groups()) if header else (0, 0)
     if not (n_words and dim):
-        raise _FormatError(
+        raise ValueError(
             f'the first line must be "n_words dim", two positive integers. Got {line[:60]!r}.'
         )
     what = f"vectors of shape ({n_words:,}, {dim:,})"
     require_bytes(4 * n_words * dim, None, what, "Cut the file.", "read_word2vec")
-    if binary is None:
-        binary = _CONTROL.search(stream.peek(_SAMPLE)[:_SAMPLE]) is not None
+    is_binary = _CONTROL.search(stream.peek(_SAMPLE)[:_SAMPLE]) is not None
     words: dict[str, None] = {}
     vectors = np.empty((min(n_words, _ROWS), dim), np.float32)  # grows: the header may be wrong
-    rows = _binary_rows(stream, dim) if binary else _text_rows(stream)
+    rows = _binary_rows(stream, dim) if is_binary else _text_rows(stream)
     for at, (word, numbers) in enumerate(rows):
         if at == n_words:
-            raise _FormatError(f"more than the {n_words:,} words that the header promises.")
+            raise ValueError(f"more than the {n_words:,} words that the header promises.")
         what = f"word {at + 1}, {word[:60]!r}"
         if len(numbers) != dim:
-            raise _FormatError(f"{what}, must have {dim:,} numbers. Got {len(numbers):,}.")
+            raise ValueError(f"{what}, must have {dim:,} numbers. Got {len(numbers):,}.")
         if at == len(vectors):
             vectors.resize((min(n_words, 2 * at), dim), refcheck=False)
         try:
@@ -180,14 +171,14 @@ def _read(stream: Any, binary: bool | None) -> tuple[np.ndarray, np.ndarray]:
             with np.errstate(over="ignore"):
                 vectors[at] = numbers
         except ValueError as error:  # also of UTF-8
-            raise _FormatError(f"{what}: {error}.") from error
+            raise ValueError(f"{what}: {error}.") from error
         if not word or name in words:
-            raise _FormatError(f"{what}, must be neither empty nor repeated.")
+            raise ValueError(f"{what}, must be neither empty nor repeated.")
         if not np.isfinite(vectors[at]).all():
-            raise _FormatError(f"{what}, must have finite numbers.")
+            raise ValueError(f"{what}, must have finite numbers.")
         words[name] = None
     if len(words) < n_words:
-        raise _FormatError(
+        raise ValueError(
             f"the header promises {n_words:,} words. Got {len(words):,}: the file was cut off."
         )
     return np.fromiter(words, object, n_words), vectors
@@ -209,7 +200,7 @@ def _binary_rows(stream: Any, dim: int) -> Iterator[tuple[bytes, np.ndarray]]:
             if byte != b"\n" or word:  # a newline may end the row before
                 word += byte
             if len(word) > _MOST_WORD:
-                raise _FormatError(f"a word of more than {_MOST_WORD:,} bytes.")
+                raise ValueError(f"a word of more than {_MOST_WORD:,} bytes.")
         if byte == b"" and not word:
             return
         data = stream.read(4 * dim)

@@ -44,7 +44,7 @@ class TestThereAndBack:
     @both_formats
     def test_same_words_and_bits(self, tmp_path, binary):
         path = written(tmp_path, WORDS, VECTORS, binary)
-        words, vectors = read_word2vec(path, binary=None)
+        words, vectors = read_word2vec(path)
         assert words.tolist() == WORDS
         assert words.dtype == object
         np.testing.assert_array_equal(vectors, VECTORS)
@@ -86,8 +86,8 @@ class TestWritingIsRefused:
     @pytest.mark.parametrize(
         ("words", "error", "message"),
         [
-            (["a", ""], ValueError, "must not be empty. Got an empty word at entry 1"),
-            (["a", "a"], ValueError, "must be distinct. Got 'a' at entries 0 and 1"),
+            (["a", ""], ValueError, "must be distinct, none empty. Got '' at entry 1"),
+            (["a", "a"], ValueError, "must be distinct, none empty. Got 'a' at entry 1"),
             (["a", "\ud800"], ValueError, r"UTF-8 can write. Got '\\ud800' at entry 1"),
             (["a", 5], TypeError, "must hold texts only. Got 5 at entry 1"),
             (["a", None], TypeError, "must hold texts only. Got None at entry 1"),

@@ -103,7 +103,7 @@ class TestTransform:
             ("w1", TypeError, "array of words. Got the single word 'w1'"),
             ([b"w1"], TypeError, "texts only. Got b'w1' at entry 0"),
             (["w1", None], TypeError, "texts only. Got None at entry 1"),
-            ({"w1"}, TypeError, "array of words. Got set"),
+            ({"w1"}, TypeError, "texts only. Got {'w1'}"),
             ([["w1", "w2"]], ValueError, r"shape \(n,\) or \(n, 1\). Got shape \(1, 2\)"),
         ],
     )
@@ -143,7 +143,7 @@ class TestSimilarity:
             model.similarity(["w1", "w2"], ["w1", "w2", "w3"])
         with pytest.raises(ValueError, match=r"a must be a word or .*Got shape \(1, 1\)"):
             model.similarity([["w1"]], "w2")
-        with pytest.raises(TypeError, match=r"b must be an array of words. Got int"):
+        with pytest.raises(TypeError, match=r"b must hold texts only. Got 2"):
             model.similarity("w1", 2)
 
 
