@@ -233,17 +233,12 @@ def _read_sentences(sentences: Any, caller: str) -> Iterator[list[str]]:
         )
     for at, sentence in enumerate(sentences):
         tokens = sentence.tolist() if isinstance(sentence, np.ndarray) else sentence
-        if not isinstance(tokens, list | tuple):
+        is_list = isinstance(tokens, list | tuple)
+        if not is_list or not all(isinstance(token, str) for token in tokens):
             raise TypeError(
                 f"{caller}: each sentence must be a list of tokens (str), as by text.split(). "
                 f"Got {sentence!r:.80} as sentence {at}, counted from 0."
             )
-        for word in tokens:
-            if not isinstance(word, str):
-                raise TypeError(
-                    f"{caller}: tokens must be str. Got {word!r:.80} in sentence {at}, counted "
-                    "from 0."
-                )
         yield tokens
 
 
@@ -300,7 +295,7 @@ def _blocks(
     is_open = False
     for chunk in chunks:
         kept = np.empty(len(chunk), np.int32)
-        how = limits, key, position, is_open, kept, 0
+        how = limits, key, position, is_open, kept
         position, is_open, n = keep_words(chunk, new_numbers, *how)
         text = np.concatenate([text, kept[:n]])
         while len(text) - window - first >= size:
@@ -408,20 +403,12 @@ class Cooccurrences:
         return bounds, self.contexts[at], shares.astype(dtype, copy=False)
 
 
-@dataclass(frozen=True)
-class Counted:
-    """Names of words and contexts, occurrences of the words, and the counts of pairs."""
-
-    words: np.ndarray
-    contexts: np.ndarray
-    word_counts: np.ndarray
-    counts: Cooccurrences
-
-
 def read_counts(
     model: Any, X: Any, words: Any, contexts: Any, seed: int, allowed: int | None
-) -> Counted:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Cooccurrences]:
     """Return the counts of sentences, or of a matrix, by the parameters of an estimator.
+
+    Before the counts of pairs come the words, the contexts, and how often each word occurs.
 
     Raises
     ------
@@ -429,7 +416,7 @@ def read_counts(
         For an X that is neither, has no pairs, or does not go with the names.
     """
     caller = type(model).__name__
-    if is_matrix(X):
+    if _is_matrix(X):
         matrix = as_counts(X, caller)
         counts = Cooccurrences.of(matrix, caller)
         rows = _names(words, matrix.shape[0], f"{caller}: words")
@@ -437,7 +424,7 @@ def read_counts(
             columns = rows
         else:
             columns = _names(contexts, matrix.shape[1], f"{caller}: contexts")
-        return Counted(rows, columns, np.rint(counts.of_words).astype(np.int64), counts)
+        return rows, columns, np.rint(counts.of_words).astype(np.int64), counts
     for name, given in (("words", words), ("contexts", contexts)):
         if given is not None:
             raise ValueError(f"{caller}: {name} must be None where X is sentences. Got {given!r}.")
@@ -454,10 +441,10 @@ def read_counts(
     )
     n = len(found.words)
     matrix = sp.csr_array((found.counts, found.indices, found.indptr), shape=(n, n))
-    return Counted(found.words, found.words, found.frequencies, Cooccurrences.of(matrix, caller))
+    return found.words, found.words, found.frequencies, Cooccurrences.of(matrix, caller)
 
 
-def is_matrix(X: Any) -> bool:
+def _is_matrix(X: Any) -> bool:
     """Return whether X is a matrix of numbers, not sentences."""
     if sp.issparse(X) or hasattr(X, "dtypes"):
         return True
@@ -472,17 +459,14 @@ def as_counts(X: Any, caller: str) -> Any:
     if X.dtype.kind not in "biuf":
         raise TypeError(f"{caller}: X must hold numbers, counts of pairs. Got dtype {X.dtype}.")
     matrix = sp.csr_array(X).astype(np.float32)
-    if not np.isfinite(matrix.data).all():
-        raise ValueError(f"{caller}: X must hold finite counts. Got NaN or infinity.")
-    if (matrix.data < 0).any():
-        raise ValueError(f"{caller}: X must hold counts, none negative. Got {matrix.data.min():g}.")
+    wrong = matrix.data[~((matrix.data >= 0) & (matrix.data < np.inf))]
+    if wrong.size:
+        raise ValueError(f"{caller}: X must hold finite counts, none negative. Got {wrong[0]:g}.")
     return matrix
 
 
 def _names(given: Any, n: int, name: str) -> np.ndarray:
-    if given is None:
-        return np.array([str(k) for k in range(n)], object)
-    names = as_distinct_words(given, name)
+    names = as_distinct_words(list(map(str, range(n))) if given is None else given, name)
     if len(names) != n:
         raise ValueError(f"{name} must be {n} names, one for each. Got {len(names)}.")
     return names

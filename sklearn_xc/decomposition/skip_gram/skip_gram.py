@@ -220,11 +220,8 @@ class DecompMIPSSkipGram(
         self.random_state = random_state
         self.verbose = verbose
 
-    words_: np.ndarray
-    word_counts_: np.ndarray
     input_vectors_: np.ndarray
     output_vectors_: np.ndarray
-    vectors_: np.ndarray
     fit_report_: dict[str, np.ndarray]
     n_iter_: int
 
@@ -275,8 +272,7 @@ class DecompMIPSSkipGram(
         """
         caller = type(self).__name__
         seed = draw_seed(self.random_state)
-        counted = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
-        counts = counted.counts
+        *names, counts = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
         if self.vectors == "sum" and len(counts.of_words) != counts.n_contexts:
             raise ValueError(
                 f"{caller}: vectors='sum' needs words and contexts to be the same. Got "
@@ -285,8 +281,7 @@ class DecompMIPSSkipGram(
             )
         fit = Fit(self, X, y)
         training = self._training(counts, seed, self.gradient)
-        self.words_, self.contexts_ = counted.words, counted.contexts
-        self.word_counts_ = counted.word_counts
+        self.words_, self.contexts_, self.word_counts_ = names
         self._run(training, fit)
         fit.end()
         return self
@@ -381,8 +376,8 @@ class DecompMIPSSkipGram(
         U, W = random_start(counts, dim, seed) if vectors is None else vectors
         return Training(
             counts,
-            Vectors.at_rest(U),
-            Vectors.at_rest(W),
+            Vectors(U),
+            Vectors(W),
             None if isinstance(part, ExactGradient) else part.start(task),
             ContextSampler(counts.of_contexts, n_sampled),
             float(self.learning_rate),
@@ -423,7 +418,6 @@ class DecompMIPSSkipGram(
         loss, seconds = (np.array(column) for column in zip(*report, strict=True))
         U = training.inputs.values
         outputs = np.ascontiguousarray(W[:, :-1])
-        self.__dict__.pop("_positions", None)
         return vars(self) | {
             "input_vectors_": U,
             "output_vectors_": outputs,
@@ -438,11 +432,6 @@ class DecompMIPSSkipGram(
         if self.max_memory is None:
             return None
         return parse_bytes(self.max_memory, f"{type(self).__name__}: max_memory")
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        state.pop("_positions", None)
-        return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -103,12 +103,9 @@ class Vectors:
     """
 
     values: np.ndarray
-    moves: np.ndarray
 
-    @classmethod
-    def at_rest(cls, values: np.ndarray) -> "Vectors":
-        """Return vectors before their first step."""
-        return cls(values, np.zeros_like(values))
+    def __post_init__(self) -> None:
+        self.moves = np.zeros_like(self.values)
 
     def step(
         self,

@@ -54,8 +54,8 @@ def training(
     sampler = ContextSampler(counts.of_contexts, n_sampled)
     return Training(
         counts,
-        Vectors.at_rest(U),
-        Vectors.at_rest(W),
+        Vectors(U),
+        Vectors(W),
         method,
         sampler,
         rate,
@@ -177,7 +177,7 @@ def test_a_step_solves_with_the_curvature_and_goes_on(n_workers):
     A = rng.normal(size=(dim, dim))
     C, ridge = A @ A.T, rng.random(n)
     values, moves = rng.normal(size=(n, dim)), np.zeros((n, dim))
-    one = Vectors.at_rest(values.copy())
+    one = Vectors(values.copy())
     for scale in (0.01, 30.0, 1.0):
         gradient = scale * rng.normal(size=(n, dim))
         for k in range(n):

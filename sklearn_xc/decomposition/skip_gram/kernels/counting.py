@@ -8,16 +8,11 @@ from sklearn_xc._compile.jit import inlined, kernel
 #: Ends a sentence.
 END = -1
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_ONE, _3, _8, _11, _58 = (np.uint64(number) for number in (1, 3, 8, 11, 58))
-# The lowest bit times this number has another number from 0 to 63 in its upper six bits, each time.
-_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
-_PLACE = np.zeros(64, np.uint64)
-for _bit in range(64):
-    _PLACE[((int(_DE_BRUIJN) << _bit) % 2**64) >> 58] = _bit
+_ONE, _3, _8, _11 = (np.uint64(number) for number in (1, 3, 8, 11))
 
 
 @kernel
-def keep_words(numbers, new_numbers, limits, key, position, is_open, words_out, n_out):
+def keep_words(numbers, new_numbers, limits, key, position, is_open, words_out):
     """Write the new numbers of the occurrences that are kept.
 
     An occurrence is kept if 53 random bits, a function of the key and its position in the text, are
@@ -38,16 +33,16 @@ def keep_words(numbers, new_numbers, limits, key, position, is_open, words_out, 
     is_open : bool
         Whether words were kept since the last ``END`` written.
     words_out : ndarray of int32
-        Written from `n_out`, at most as many as `numbers` has.
-    n_out : int
+        Overwritten at the beginning; as long as `numbers`.
 
     Returns
     -------
     position : int
     is_open : bool
     n_out : int
+        Number of words and ``END`` written.
     """
-    at = np.uint64(n_out)
+    at = np.uint64(0)
     place = np.uint64(position)
     for t in range(np.uint64(numbers.shape[0])):
         number = numbers[t]
@@ -98,27 +93,20 @@ def add(sums, marks, column, addend):
 
 
 @inlined
-def _lowest(bits):
-    """Return the place of the lowest bit."""
-    return _PLACE[((bits & (~bits + _ONE)) * _DE_BRUIJN) >> _58]
-
-
-@inlined
-def take(sums, eights, columns_out, sums_out, n_out):
+def take(sums, marks, eights, columns_out, sums_out, n_out):
     """Write columns and sums from `n_out` on, reset them, and return the new `n_out`.
 
     One further place is overwritten as well.
     """
     at = np.uint64(n_out)
     for i in range(np.uint64(eights.shape[0])):
-        marked = eights[i]
-        if marked == 0:
+        if eights[i] == 0:
             continue
-        eights[i] = 0
-        while marked != 0:
-            first = (i << _3 | _lowest(marked) >> _3) << _3
-            marked &= marked - _ONE
-            for column in range(first, first + _8):
+        for group in range(i << _3, (i + _ONE) << _3):
+            if marks[group] == 0:
+                continue
+            marks[group] = 0
+            for column in range(group << _3, (group + _ONE) << _3):
                 columns_out[at] = column
                 sums_out[at] = sums[column]
                 at += np.uint64(sums[column] != 0)
@@ -208,6 +196,6 @@ def count_contexts_of_words(
                 add(sums, marks, np.uint64(word), weights[d])
         before = n
         if starts[w] < starts[w + _ONE]:
-            n = take(sums, eights, columns_out, weights_out, n)
+            n = take(sums, marks, eights, columns_out, weights_out, n)
         lengths_out[w - np.uint64(first)] = n - before
     return n
