@@ -31,7 +31,6 @@ from sklearn_xc._labels.names import positions_of
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc.decomposition._training_set import TrainingConfig, TrainingSet
 from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer, make_layer
-from sklearn_xc.decomposition.losses import LabelSetLoss
 
 #: embedding_dim="auto" of a sparse X. Source: section 5 of the paper.
 _EMBEDDING_DIM = 100
@@ -46,8 +45,6 @@ _A_ROW, _A_PAIR, _A_LABEL, _A_FEATURE = 150, 50, 100, 50
 _TOWARDS_OWN = 0.3
 #: Embedded values per piece.
 EMBEDDED = 2**20
-#: Relative rounding error allowed in the sum of a gradient.
-_ROUNDING = 1e-4
 #: Fraction of the log frequencies at which intercepts start.
 _START = 0.01
 #: Intercepts take steps at this over the root of the number of labels, times the learning rate.
@@ -191,26 +188,6 @@ def require_training_bytes(
 
 
 # Proxies
-
-
-def require_differences(loss: LabelSetLoss, metric: str, name: str) -> None:
-    """Raise ValueError for distances with a loss that is not one of differences of scores.
-
-    The entries of its gradient do not sum to 0; `name` is that of the estimator.
-    """
-    if metric == "inner_product":
-        return
-    scores = np.array([0.3, -1.1, 0.9, 0.2, -0.4])
-    parameters = tuple(map(float, loss.parameters))
-    gradient, work = np.zeros(5), np.zeros(10)
-    for n_positive in (1, 2):
-        loss.gradient(scores, n_positive, 5, parameters, gradient, work)
-        if abs(gradient.sum()) > _ROUNDING * np.abs(gradient).sum():
-            raise ValueError(
-                f"{name}: metric={metric!r} needs a loss of the differences of scores, whose "
-                f"gradient sums to 0, such as 'softmax' or 'triplet'. Got {loss!r}, whose gradient "
-                f"at {scores.tolist()} sums to {gradient.sum():.3g}."
-            )
 
 
 def first_layer(n_features: int, dim: int, rng: np.random.Generator, dtype: np.dtype) -> np.ndarray:

@@ -31,7 +31,6 @@ from sklearn_xc.decomposition._weights import (
     frequencies_of,
     hidden_dim_for,
     initial_weights,
-    require_differences,
     require_training_bytes,
 )
 from sklearn_xc.decomposition.gradients import make_gradient
@@ -123,7 +122,7 @@ class DecompMIPSClassifier(HiddenLayerModel):
         "mahalanobis", which learns the scale. With 100,000 labels or more, try rows of norm 5.
         Distances are not for bags of words, where inner products rank better. With them, "triplet"
         needs small rates, which "auto" finds, and L or phi(x) of full dimension. The loss must
-        depend only on differences of scores, as the named ones do.
+        depend only on differences of scores, as the named ones do: its gradient sums to 0.
     fit_intercept : bool, default=True
         Whether labels have intercepts. If at least a fifth of the entries of X are non-zero,
         intercepts are trained together with the vectors, at a lower rate where labels are many.
@@ -393,11 +392,14 @@ class DecompMIPSClassifier(HiddenLayerModel):
         try:
             with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
                 # 2. The learning rate and the number of epochs, by held-out instances.
-                choice = RateAndEpochs(self._given_rate(known), self.max_iter)
                 if searches:
                     progress = fit.parts("trial", None, stage="search")
                     choice = choose_rate_and_epochs(config, training, self.max_iter, progress)
                     progress.close()
+                else:
+                    is_known = isinstance(self.learning_rate, str)
+                    rate = float(self.learning_rate_ if is_known else self.learning_rate)
+                    choice = RateAndEpochs(rate, self.max_iter)
                 self.learning_rate_, self.validation_scores_ = choice.rate, choice.scores
                 # 3. Epochs of mini-batches. For each: a guided search for the labels that matter,
                 #    the gradient of the loss over them, a step of their vectors (batch_sgd.py).
@@ -446,10 +448,9 @@ class DecompMIPSClassifier(HiddenLayerModel):
                     f"{caller}: {name}={getattr(self, name)!r} does not fit the weights of the "
                     f"last fit, which had {name}={value!r}. Set it back, or set warm_start=False."
                 )
-        if before["_targets_kind"] != training.targets.kind:
-            was, now = "1-D", "an indicator"
-            if training.targets.kind == "classes":
-                was, now = now, was
+        kinds = {"classes": "1-D", "dense": "a dense indicator", "sparse": "a sparse indicator"}
+        was, now = kinds[before["_targets_kind"]], kinds[training.targets.kind]
+        if was != now:
             raise ValueError(f"{caller}: y was {was} in the first call, now it is {now}.")
         names = before.get("feature_names_in_"), vars(self).get("feature_names_in_")
         if names[0] is not None and names[1] is not None:
@@ -471,7 +472,6 @@ class DecompMIPSClassifier(HiddenLayerModel):
         """Return the parameters, validated and resolved for the training set."""
         name, share = type(self).__name__, training.share_of_nonzeros
         loss = make_label_set_loss(self.loss, f"{name}: loss")
-        require_differences(loss, self.metric, name)
         make_index(self._index_kind(), caller=f"{name}: index")
         dim = self.embedding_dim
         given = self._given_vectors()
@@ -519,11 +519,6 @@ class DecompMIPSClassifier(HiddenLayerModel):
                 f"have dimension {given.dim}. Set it to {given.dim}, or to 'auto'."
             )
         return given
-
-    def _given_rate(self, known: KnownWeights | None) -> float:
-        if not isinstance(self.learning_rate, str):
-            return float(self.learning_rate)
-        return 1.0 if known is None else self.learning_rate_
 
     def _index_kind(self) -> str | MipsIndex:
         if self.index is not None:

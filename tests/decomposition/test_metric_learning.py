@@ -15,7 +15,7 @@ from sklearn_xc.decomposition.batch_sgd import take_steps
 from sklearn_xc.decomposition.gradients.protocol import SetLoss
 from sklearn_xc.decomposition.gradients.scored import Exact
 from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
-from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin, make_label_set_loss
+from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin
 
 N, D, K = 90, 6, 9
 LOSSES = sorted(LABEL_SET_LOSSES)
@@ -175,30 +175,6 @@ class TestGradients:
             by_L = slope(lambda m: objective(loss, X @ m, proxies, sets, weight), L)
             np.testing.assert_allclose((L - features) / rate, by_L, atol=2e-5)
             assert np.abs(by_L).max() > 0.01
-
-    @pytest.mark.parametrize("metric", METRICS)
-    def test_a_loss_of_more_than_differences_is_refused(self, metric):
-        class SquaredError:
-            parameters = ()
-
-            @staticmethod
-            def gradient(scores, n_positive, n, parameters, out, work):
-                loss = 0.0
-                for j in range(n):
-                    out[j] = scores[j] - (1.0 if j < n_positive else 0.0)
-                    loss += 0.5 * out[j] ** 2
-                return loss, -np.inf
-
-            @staticmethod
-            def support_floor(largest_negative, smallest_positive, parameters):
-                return -np.inf
-
-        X, y = make_points()
-        with pytest.raises(ValueError, match="needs a loss of the differences of scores"):
-            make(metric, SquaredError()).fit(X, y)
-        make_label_set_loss(SquaredError())
-        for loss in (*LOSSES, MaxMargin(5.0)):
-            make(metric, loss, max_iter=1).fit(X, y)
 
 
 class TestTraining:
