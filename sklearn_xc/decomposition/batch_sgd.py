@@ -72,6 +72,7 @@ def take_steps(
     ------
     Step
     """
+    hidden = layer if isinstance(layer, HiddenLayer) else None
     whole = layer.embed(rows)
     batches = sets.batch(rows, whole.V)
     found = method.search(weights.values, weights.queries(whole.V), team)
@@ -79,18 +80,18 @@ def take_steps(
         last = min(first + batch_size, len(rows))
         embedded = whole.part(first, last)
         batch = batches.part(first, last)
-        if first > 0 and layer.moving:
-            embedded = layer.embed_again(embedded)
+        if first > 0 and hidden is not None:
+            embedded = hidden.embed_again(embedded)
         batch = batch._replace(V=weights.queries(embedded.V))
         own = None if found is None else found.part(first, last)
         gradient = method.of(weights.values, batch, own, team)
         n, room = gradient.labels.shape
         starts = np.arange(0, n * room, room)
         entries = Entries(starts, gradient.counts, gradient.labels.ravel(), gradient.values.ravel())
-        by_V = weights.sums(entries) if layer.moving else None
+        by_V = None if hidden is None else weights.sums(entries)
         step = rate()
         moved, lengths = weights.step(entries, embedded.V, step)
         method.moved(moved, lengths)
-        if by_V is not None:
-            layer.backward(embedded, by_V, step)
+        if hidden is not None:
+            hidden.backward(embedded, by_V, step)
         yield Step(n, float(gradient.losses.sum()), len(moved))

@@ -64,13 +64,6 @@ class IdentityLayer:
         """Return the embeddings of some rows, with dropout."""
         return EmbeddedRows(self.forward(rows), None)
 
-    def embed_again(self, embedded: EmbeddedRows) -> EmbeddedRows:
-        """Return `embedded` itself: instances have no vectors of features that move."""
-        return embedded
-
-    def backward(self, embedded: EmbeddedRows, gradient: np.ndarray, rate: float) -> None:
-        """Take no step: there are no vectors of features."""
-
 
 class HiddenLayer:
     """Sums of trained feature vectors, weighted by the entries of sparse instances.

@@ -17,9 +17,12 @@ class TestParameters:
     @pytest.mark.parametrize(
         ("parameters", "message"),
         [
-            ({"gradient": MessagePassing(n_blocks=0)}, "n_blocks must be an integer .* Got 0"),
+            ({"gradient": MessagePassing(n_blocks=0)}, "n_blocks, .* must be an integer .* Got 0"),
             ({"gradient": MessagePassing(n_rounds=10**12)}, "n_rounds must be .* Got 10{12}"),
-            ({"gradient": MessagePassing(n_blocks=7)}, "from 1 to .* columns, 6.* Got 7"),
+            (
+                {"gradient": MessagePassing(n_blocks=7)},
+                "at most one a column, .* from 1 to 6. Got 7",
+            ),
             (
                 {"gradient": MessagePassing(), "index": "product"},
                 "index must have exact scores.* Got ProductIndex",

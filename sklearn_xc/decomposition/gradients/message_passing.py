@@ -77,7 +77,9 @@ class MessagePassing(BaseEstimator):
         n_blocks = self.n_blocks
         if n_blocks is None:
             n_blocks = min(task.n_columns, _HIDDEN_BLOCKS if task.is_hidden else _BLOCKS)
-        n_blocks = check_count(n_blocks, "MessagePassing: n_blocks", 1, task.n_columns)
+        n_blocks = check_count(
+            n_blocks, "MessagePassing: n_blocks, at most one a column,", 1, task.n_columns
+        )
         indexes = [task.make_index() for _ in range(n_blocks)]
         if not indexes[0].has_exact_scores:
             raise ValueError(

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._compile.jit import callable_in_kernels, inlined, kernel, scratch
+from sklearn_xc.decomposition.kernels.label_gradients import write_gradient
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
@@ -151,9 +152,7 @@ def message_passing_kernel(gradient: Callable[..., Any]) -> Any:
                 mean = 0.0
                 for j in range(n_blocks):
                     mean += gradients[j, k] / n_blocks
-                if mean != 0.0:
-                    labels[counts_out[i]] = labels[k]
-                    gradient_out[i, counts_out[i]] = weight[i] * mean
-                    counts_out[i] += 1
+                work[k] = mean
+            counts_out[i] = write_gradient(labels, work, n, weight[i], labels, gradient_out[i])
 
     return couple
