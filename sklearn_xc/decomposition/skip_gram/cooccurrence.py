@@ -368,8 +368,19 @@ class Cooccurrences:
     of_contexts: np.ndarray
 
     @classmethod
-    def of(cls, matrix: Any, caller: str) -> "Cooccurrences":
-        """Return the counts of a sparse matrix; ValueError if there are none."""
+    def of(cls, X: Any, caller: str) -> "Cooccurrences":
+        """Return the counts of a matrix, dense or sparse; ValueError if there are none."""
+        check_sparse(X, "X", caller)
+        if not sp.issparse(X):
+            X = as_native(X)
+        if X.dtype.kind not in "biuf":
+            raise TypeError(f"{caller}: X must hold numbers, counts of pairs. Got dtype {X.dtype}.")
+        matrix = sp.csr_array(X).astype(np.float32, copy=False)
+        wrong = matrix.data[~((matrix.data >= 0) & (matrix.data < np.inf))]
+        if wrong.size:
+            raise ValueError(
+                f"{caller}: X must hold finite counts, none negative. Got {wrong[0]:g}."
+            )
         indptr, contexts, counts = as_csr_rows(matrix).without_zeros().arrays
         of_words, of_contexts = (matrix.sum(axis=axis, dtype=np.float64) for axis in (1, 0))
         if of_words.sum() <= 0:
@@ -380,9 +391,9 @@ class Cooccurrences:
         return cls(indptr, contexts, counts, of_words, of_contexts)
 
     @property
-    def n_contexts(self) -> int:
-        """Number of contexts."""
-        return len(self.of_contexts)
+    def shape(self) -> tuple[int, int]:
+        """Numbers of words and of contexts."""
+        return len(self.of_words), len(self.of_contexts)
 
     @property
     def log_shares(self) -> np.ndarray:
@@ -417,13 +428,11 @@ def read_counts(
     """
     caller = type(model).__name__
     if _is_matrix(X):
-        matrix = as_counts(X, caller)
-        counts = Cooccurrences.of(matrix, caller)
-        rows = _names(words, matrix.shape[0], f"{caller}: words")
-        if contexts is None and matrix.shape[0] == matrix.shape[1]:
-            columns = rows
-        else:
-            columns = _names(contexts, matrix.shape[1], f"{caller}: contexts")
+        counts = Cooccurrences.of(X, caller)
+        n_words, n_contexts = counts.shape
+        rows = columns = _names(words, n_words, f"{caller}: words")
+        if contexts is not None or n_words != n_contexts:
+            columns = _names(contexts, n_contexts, f"{caller}: contexts")
         return rows, columns, np.rint(counts.of_words).astype(np.int64), counts
     for name, given in (("words", words), ("contexts", contexts)):
         if given is not None:
@@ -449,20 +458,6 @@ def _is_matrix(X: Any) -> bool:
     if sp.issparse(X) or hasattr(X, "dtypes"):
         return True
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"
-
-
-def as_counts(X: Any, caller: str) -> Any:
-    """Return a validated matrix of counts, float32 CSR."""
-    check_sparse(X, "X", caller)
-    if not sp.issparse(X):
-        X = as_native(X)
-    if X.dtype.kind not in "biuf":
-        raise TypeError(f"{caller}: X must hold numbers, counts of pairs. Got dtype {X.dtype}.")
-    matrix = sp.csr_array(X).astype(np.float32)
-    wrong = matrix.data[~((matrix.data >= 0) & (matrix.data < np.inf))]
-    if wrong.size:
-        raise ValueError(f"{caller}: X must hold finite counts, none negative. Got {wrong[0]:g}.")
-    return matrix
 
 
 def _names(given: Any, n: int, name: str) -> np.ndarray:

@@ -251,46 +251,24 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def _nearest(
         self, rows: np.ndarray, signs: np.ndarray, k: int, is_single: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        found, cosines = nearest_rows(self.vectors_, rows, signs, k)
-        words = self.words_[found]
+        """Return the words nearest to sums of unit vectors, and their cosines, largest first.
+
+        `rows`, (n, n_terms), are the terms of each sum, which are not among its answers; `signs`
+        are 1 to add a term, -1 to subtract it. Ties go to the smaller row.
+        """
+        units = _units(self.vectors_)
+        n_terms = rows.shape[1]
+        sums = np.einsum("t,itj->ij", signs, units[rows])
+        sums[np.abs(sums).max(axis=1, initial=0.0) < _CANCELLED * n_terms] = 0.0
+        index = ExactIndex()
+        index.build(units)
+        found = index.query(_units(sums), min(len(units), k + n_terms))
+        is_term = (found.labels[:, :, None] == rows[:, None]).any(axis=2)
+        width = max(0, min(k, found.labels.shape[1] - int(is_term.sum(axis=1).max(initial=0))))
+        kept = np.argsort(is_term, axis=1, kind="stable")[:, :width]
+        nearest, cosines = (np.take_along_axis(one, kept, axis=1) for one in found[:2])
+        words, cosines = self.words_[nearest], cosines.clip(-1.0, 1.0)
         return (words[0], cosines[0]) if is_single else (words, cosines)
-
-
-def nearest_rows(
-    vectors: np.ndarray, rows: np.ndarray, signs: np.ndarray, k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows nearest to sums of unit vectors, and their cosines, largest first.
-
-    Parameters
-    ----------
-    vectors : ndarray of float32 of shape (n_words, dim)
-        Finite.
-    rows : ndarray of int64 of shape (n, n_terms)
-        The terms of each sum, which are not among its answers.
-    signs : ndarray of float64 of shape (n_terms,)
-        1 to add a term, -1 to subtract it.
-    k : int
-        Number of answers; fewer if a sum has no more.
-
-    Returns
-    -------
-    nearest : ndarray of int of shape (n, width)
-        Ties go to the smaller number.
-    cosines : ndarray of float64 of shape (n, width)
-        0 with a vector of zeros.
-    """
-    units = _units(vectors)
-    n_terms = rows.shape[1]
-    sums = np.einsum("t,itj->ij", signs, units[rows])
-    sums[np.abs(sums).max(axis=1, initial=0.0) < _CANCELLED * n_terms] = 0.0
-    index = ExactIndex()
-    index.build(units)
-    found = index.query(_units(sums), min(len(units), k + n_terms))
-    is_term = (found.labels[:, :, None] == rows[:, None]).any(axis=2)
-    width = max(0, min(k, found.labels.shape[1] - int(is_term.sum(axis=1).max(initial=0))))
-    kept = np.argsort(is_term, axis=1, kind="stable")[:, :width]
-    nearest, cosines = (np.take_along_axis(one, kept, axis=1) for one in found[:2])
-    return nearest, cosines.clip(-1.0, 1.0)
 
 
 def _units(vectors: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from sklearn_xc._state.schema import Array, declares
 from sklearn_xc.decomposition.gradients import ExactGradient, MessagePassing, make_gradient
 from sklearn_xc.decomposition.gradients.protocol import Gradient, GradientTask
 from sklearn_xc.decomposition.skip_gram.collapsed_softmax import CollapsedSoftmax, ContextSampler
-from sklearn_xc.decomposition.skip_gram.cooccurrence import Cooccurrences, as_counts, read_counts
+from sklearn_xc.decomposition.skip_gram.cooccurrence import Cooccurrences, read_counts
 from sklearn_xc.decomposition.skip_gram.queries import WordVectors
 from sklearn_xc.decomposition.skip_gram.training import (
     Training,
@@ -273,11 +273,11 @@ class DecompMIPSSkipGram(
         caller = type(self).__name__
         seed = draw_seed(self.random_state)
         *names, counts = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
-        if self.vectors == "sum" and len(counts.of_words) != counts.n_contexts:
+        n_words, n_contexts = counts.shape
+        if self.vectors == "sum" and n_words != n_contexts:
             raise ValueError(
-                f"{caller}: vectors='sum' needs words and contexts to be the same. Got "
-                f"{len(counts.of_words)} words and {counts.n_contexts} contexts: set "
-                "vectors='input'."
+                f"{caller}: vectors='sum' needs words and contexts to be the same. Got {n_words} "
+                f"words and {n_contexts} contexts: set vectors='input'."
             )
         fit = Fit(self, X, y)
         training = self._training(counts, seed, self.gradient)
@@ -329,15 +329,14 @@ class DecompMIPSSkipGram(
         """
         check_is_fitted(self)
         caller = type(self).__name__
-        shape = (len(self.words_), len(self.contexts_))
-        matrix = as_counts(X, caller)
+        counts = Cooccurrences.of(X, caller)
         seed = draw_seed(self.random_state)
-        if matrix.shape != shape:
+        shape = len(self.words_), len(self.contexts_)
+        if counts.shape != shape:
             raise ValueError(
                 f"{caller}: X must have the shape of the counts of fit, {shape}. Got "
-                f"{matrix.shape}."
+                f"{counts.shape}."
             )
-        counts = Cooccurrences.of(matrix, caller)
         W = np.column_stack((self.output_vectors_, self.intercept_))
         with one_blas_thread():
             return self._training(counts, seed, "exact", (self.input_vectors_, W)).loss()
@@ -350,7 +349,8 @@ class DecompMIPSSkipGram(
         vectors: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> Training:
         """Return a training from given input and output vectors, or random ones, if it fits."""
-        caller, n = type(self).__name__, counts.n_contexts
+        caller = type(self).__name__
+        n_words, n = counts.shape
         dim = int(self.embedding_dim) if vectors is None else vectors[0].shape[1]
         part = make_gradient(gradient, f"{caller}: gradient")
         if isinstance(part, MessagePassing):
@@ -364,7 +364,7 @@ class DecompMIPSSkipGram(
         require_bytes(
             training_bytes(counts, dim, part, index, n_candidates, n_sampled),
             self._allowed_bytes(),
-            f"vectors, {len(counts.of_words)} words and {n} contexts x {dim} x 4 bytes, several "
+            f"vectors, {n_words} words and {n} contexts x {dim} x 4 bytes, several "
             "times over for steps",
             "Lower embedding_dim, or raise min_count.",
             caller,
@@ -393,8 +393,7 @@ class DecompMIPSSkipGram(
 
         def model_now() -> dict[str, Any]:  # for callbacks
             model = self._with_vectors(training, report)
-            arrays = (np.ndarray,)
-            return {k: v.copy() if isinstance(v, arrays) else v for k, v in model.items()}
+            return {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in model.items()}
 
         with one_blas_thread():
             for _ in range(int(self.max_iter)):

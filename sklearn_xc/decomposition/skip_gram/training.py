@@ -80,10 +80,10 @@ def random_start(counts: Cooccurrences, dim: int, seed: int) -> tuple[np.ndarray
     the mean over all words.
     """
     rng = np.random.default_rng((seed, 0))
-    n = len(counts.of_words)
+    n, n_contexts = counts.shape
     U = rng.standard_normal((n, dim), np.float32) * np.float32(_NORM / np.sqrt(dim))
     U[counts.of_words == 0] = 0
-    W = np.empty((counts.n_contexts, dim + 1), np.float32)
+    W = np.empty((n_contexts, dim + 1), np.float32)
     W[:, :-1] = rng.standard_normal((len(W), dim), np.float32)
     W[:, :-1] *= np.float32(_OUTPUT_NORM / np.sqrt(dim))
     W[:, -1] = counts.log_shares
@@ -437,8 +437,7 @@ def training_bytes(
     n_sampled: int,
 ) -> int:
     """Return the bytes of a training at its peak."""
-    n_words = len(counts.of_words)
-    n_contexts = counts.n_contexts
+    n_words, n_contexts = counts.shape
     of_inputs, of_outputs = 4 * n_words * dim, 4 * n_contexts * (dim + 1)
     # Values, last steps, gradients and temporaries: while output vectors move, and input vectors.
     needed = max(2 * of_inputs + 6 * of_outputs, 4 * of_inputs + 3 * of_outputs)

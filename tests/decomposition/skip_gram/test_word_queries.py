@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from sklearn_xc.decomposition.skip_gram.queries import WordVectors, nearest_rows
+from sklearn_xc.decomposition.skip_gram.queries import WordVectors
 
 
 class Words(WordVectors, BaseEstimator):
@@ -176,7 +176,8 @@ class TestMostSimilar:
         terms = np.array(data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=4)))
         signs = np.array([data.draw(st.sampled_from([-1.0, 1.0])) for _ in terms])
         k, units = data.draw(st.integers(1, 15)), units_of(vectors)
-        (found,), (cosines,) = nearest_rows(vectors, terms[None], signs, k)
+        (words,), (cosines,) = model_of(vectors)._nearest(terms[None], signs, k, False)
+        found = numbers(words)
         others = [i for i in range(n) if i not in terms]
         assert len(found) == min(k, len(others))
         wanted = signs @ units[terms]
