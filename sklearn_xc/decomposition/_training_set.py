@@ -148,23 +148,8 @@ class TrainingSet:
         return order
 
 
-def merge_instances(
-    name: str, X: CsrRows | DenseRows, targets: Targets, weight: np.ndarray
-) -> TrainingSet:
-    """Merge equal instances with equal label sets; those without a label or weight are left out.
-
-    Raises
-    ------
-    ValueError
-        If the weights have no finite sum.
-    """
-    with np.errstate(over="ignore"):
-        total = weight.sum()
-    if not np.isfinite(total):
-        raise ValueError(
-            f"{name}: the sum of sample_weight must be finite, the largest is {weight.max():g}. "
-            "Divide them by it."
-        )
+def merge_instances(X: CsrRows | DenseRows, targets: Targets, weight: np.ndarray) -> TrainingSet:
+    """Merge equal instances with equal label sets; those without a label or weight are left out."""
     n = X.shape[0]
     indptr, labels = targets.by_instance(n)
     rows, total = distinct_instances(X, indptr, labels, weight)

@@ -431,7 +431,7 @@ class DecompMIPSClassifier(HiddenLayerModel):
         targets = check_targets(self, y, n, classes)
         weight = check_weights(self, sample_weight, n)
         weight = np.ones(n) if weight is None else weight
-        training = merge_instances(type(self).__name__, instances, targets, weight)
+        training = merge_instances(instances, targets, weight)
         require_labels(self, targets, training.rows)
         return training
 
