@@ -142,7 +142,11 @@ def _initial_features(config: TrainingConfig, training: TrainingSet) -> np.ndarr
     rng = np.random.default_rng((config.seed, 2))
     shape = (X.shape[1], dim)
     if config.metric == "mahalanobis":
-        features = first_layer(*shape, rng, X.dtype)
+        # L: the identity, or random directions scaled such that distances stay the same on average.
+        features = np.eye(*shape, dtype=X.dtype)
+        if dim < X.shape[1]:
+            directions = np.linalg.qr(rng.standard_normal(shape))[0]
+            features = (directions * np.sqrt(X.shape[1] / dim)).astype(X.dtype)
     else:
         vectors = rng.standard_normal(shape, np.float32) * np.float32(_NORM / np.sqrt(dim))
         features = vectors.astype(X.dtype, copy=False)
@@ -188,17 +192,6 @@ def require_training_bytes(
 
 
 # Proxies
-
-
-def first_layer(n_features: int, dim: int, rng: np.random.Generator, dtype: np.dtype) -> np.ndarray:
-    """Return the initial L, (n_features, dim): the identity, or random orthogonal directions.
-
-    These are scaled such that distances stay the same on average.
-    """
-    if dim >= n_features:
-        return np.eye(n_features, dim, dtype=dtype)
-    drawn = rng.standard_normal((n_features, dim))
-    return (np.linalg.qr(drawn)[0] * np.sqrt(n_features / dim)).astype(dtype)
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -83,15 +83,13 @@ class Trainer:
         self.layer = make_layer(training.instances, weights.features, config.dropout)
         self.rows = self._make_label_rows(weights)
         self._averages = WeightAverages([self.rows, *self.layer.moving], self._visits)
-        n_columns = self.rows.vectors.shape[1]
-        is_hidden = config.hidden_dim > 0
         index = copy_index(config.index)
         task = GradientTask(
             config.loss,
             lambda: make_index(index, caller=f"{config.name}: index"),
             config.n_candidates,
-            n_columns,
-            is_hidden,
+            self.rows.vectors.shape[1],
+            config.hidden_dim > 0,
             config.seed,
         )
         self._method: GradientMethod = config.gradient.start(task)

@@ -80,14 +80,13 @@ class MessagePassing(BaseEstimator):
         n_blocks = check_count(
             n_blocks, "MessagePassing: n_blocks, at most one a column,", 1, task.n_columns
         )
-        indexes = [task.make_index() for _ in range(n_blocks)]
-        if not indexes[0].has_exact_scores:
+        following = [FollowingIndex(task.make_index()) for _ in range(n_blocks)]
+        if not following[0].index.has_exact_scores:
             raise ValueError(
                 "MessagePassing: index must have exact scores. "
-                f"Got {indexes[0]!r}, which estimates them. Leave index=None, or set "
+                f"Got {following[0].index!r}, which estimates them. Leave index=None, or set "
                 "gradient='decomp_mips' without message passing."
             )
-        following = [FollowingIndex(index) for index in indexes]
         return Coupled(task.loss, task.n_candidates, following, n_rounds, task.seed)
 
 
