@@ -1,4 +1,4 @@
-"""The fitted model: dense label vectors, behind a hidden layer for sparse instances."""
+"""The fitted model: dense label vectors, after a hidden layer for sparse instances."""
 
 import copy
 from collections.abc import Callable, Iterator
@@ -24,9 +24,9 @@ from sklearn_xc.decomposition.layers import make_layer
 from sklearn_xc.search import ExactIndex, MipsIndex, copy_index, index_bytes, make_index
 from sklearn_xc.search.kernels.candidates import rank_labels, score_labels
 
-#: Embedded values per piece of rows, and rows per call of a kernel.
-_TOGETHER = 2**23
-_QUERIES = 256
+#: Embedded values per chunk of rows, and rows per call of a kernel.
+_CHUNK_VALUES = 2**23
+_CHUNK_ROWS = 256
 #: Without max_memory, smaller arrays are made without asking how much memory is free.
 _SMALL = 2**26
 
@@ -246,7 +246,7 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
             table = candidates[own], n_candidates[own], labels[own], scores[own], counts[own]
             rank_labels(W, 0, V, first, offsets, *table)
 
-        for_row_ranges(rank, n, _QUERIES, self.n_jobs)
+        for_row_ranges(rank, n, _CHUNK_ROWS, self.n_jobs)
         return labels, scores, counts
 
     def _best_of_rows(self, X: Any, k: int, allowed: AllowedLabels, **how: Any) -> Found:
@@ -254,7 +254,7 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
         n = instances.shape[0]
         dtype = self.coef_.dtype
         labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
-        for rows, size in rows_of_like_size(allowed.counts, 0, _TOGETHER):
+        for rows, size in rows_of_like_size(allowed.counts, 0, _CHUNK_VALUES):
             for own, V in self._pieces(instances.take(rows)) if size else ():
                 some = allowed.take(rows[own])
                 table = some.table(size).astype(np.int32)
@@ -319,7 +319,7 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
                 multiply(V[first:last], out[first:last])
                 out[first:last] += offsets
 
-            for_row_ranges(score, len(V), _QUERIES, self.n_jobs)
+            for_row_ranges(score, len(V), _CHUNK_ROWS, self.n_jobs)
             if not self._is_binary:
                 self._as_scores(V, out)
             blank = self._blank(V)
@@ -387,7 +387,7 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
     def _pieces(self, instances: CsrRows | DenseRows) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield row ranges, and the embedded instances of each."""
         n = instances.shape[0]
-        step = max(1, _TOGETHER // self.coef_.shape[1])
+        step = max(1, _CHUNK_VALUES // self.coef_.shape[1])
         for first in range(0, n, step):
             last = min(first + step, n)
             rows = instances if n <= step else instances.take(np.arange(first, last))

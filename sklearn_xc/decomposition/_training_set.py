@@ -10,8 +10,8 @@ from sklearn_xc._training.adam import entry_places
 from sklearn_xc.decomposition.gradients.protocol import Gradient, RowBatch, SetLoss
 from sklearn_xc.search import MipsIndex
 
-#: Values of a dense X per piece.
-_VALUES = 2**22
+#: Values of a dense X per chunk.
+_CHUNK_VALUES = 2**22
 #: Most visits of an instance in an epoch, however large its weight.
 _MOST_VISITS = 64
 
@@ -130,9 +130,9 @@ class TrainingSet:
     def share_of_nonzeros(self) -> float:
         """Return the share of non-zero entries, in whatever container."""
         X, rows, total = self.instances, self.rows, 0
-        n_together = max(1, _VALUES // X.shape[1])
-        for first in range(0, len(rows), n_together):
-            total += int(np.count_nonzero(X.take(rows[first : first + n_together]).arrays[-1]))
+        n_chunk = max(1, _CHUNK_VALUES // X.shape[1])
+        for first in range(0, len(rows), n_chunk):
+            total += int(np.count_nonzero(X.take(rows[first : first + n_chunk]).arrays[-1]))
         return total / (len(rows) * X.shape[1])
 
     def part(self, chosen: np.ndarray) -> "TrainingSet":

@@ -1,6 +1,6 @@
 """Initial weights of a fit, intercepts and proxies among them, and the memory of training.
 
-In dense data, intercepts are trained beside the label vectors. They start at a hundredth of the
+In dense data, intercepts are trained with the label vectors. They start at a hundredth of the
 log frequency of their label and take smaller steps where labels are many, since every label is a
 rival to all instances. In sparse data they stay 0.
 
@@ -38,13 +38,13 @@ _EMBEDDING_DIM = 100
 _NORM = 0.3
 #: embedding_dim="auto" of a Mahalanobis distance: the number of features, up to this many.
 _MOST_FEATURES = 1000
-#: Bytes per row, pair of a row and a label, label and feature, beside the weights.
+#: Bytes per row, pair of a row and a label, label and feature, in addition to the weights.
 _A_ROW, _A_PAIR, _A_LABEL, _A_FEATURE = 150, 50, 100, 50
 #: Proxies start this fraction of the way from the mean of all instances to the mean of their own,
 #: which are nearer to it than new instances will be. From 0 to 1, accuracy varied by 0.03.
 _TOWARDS_OWN = 0.3
-#: Embedded values per piece.
-EMBEDDED = 2**20
+#: Embedded values per chunk.
+CHUNK_VALUES = 2**20
 #: Fraction of the log frequencies at which intercepts start.
 _START = 0.01
 #: Intercepts take steps at this over the root of the number of labels, times the learning rate.
@@ -169,7 +169,7 @@ def require_training_bytes(
     needed = 2 * n_models * sum(sizes)  # with averages
     needed += _A_ROW * n + _A_PAIR * len(training.sets.labels)
     needed += _A_LABEL * n_labels + _A_FEATURE * d
-    needed += min(n, EMBEDDED // columns) * columns * itemsize
+    needed += min(n, CHUNK_VALUES // columns) * columns * itemsize
     if config.has_proxies:
         needed += sizes[0]
     if config.metric == "mahalanobis" and isinstance(training.instances, DenseRows):
@@ -210,9 +210,9 @@ def first_proxies(
     dtype = training.instances.dtype
     of_all = np.zeros(dim)
     proxies = np.zeros((n_labels, dim), dtype)
-    n_together = max(1, EMBEDDED // dim)
-    for first in range(0, len(rows), n_together):
-        last = min(first + n_together, len(rows))
+    n_chunk = max(1, CHUNK_VALUES // dim)
+    for first in range(0, len(rows), n_chunk):
+        last = min(first + n_chunk, len(rows))
         V = layer.forward(rows[first:last])
         pairs = slice(bounds[first], bounds[last])
         own, places = np.unique(labels[pairs], return_inverse=True)

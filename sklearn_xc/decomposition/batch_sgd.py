@@ -1,4 +1,4 @@
-"""Mini-batch steps of label vectors, and of the hidden layer behind them.
+"""Mini-batch steps of label vectors, and of the hidden layer below them.
 
 The rows of a few mini-batches are searched for together::
 

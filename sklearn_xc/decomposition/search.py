@@ -15,7 +15,7 @@ import numpy as np
 from sklearn_xc._parallel.progress import Progress
 from sklearn_xc._training.rate_search import climb_rates
 from sklearn_xc.decomposition._training_set import TrainingConfig, TrainingSet
-from sklearn_xc.decomposition._weights import EMBEDDED, frequencies_of, initial_weights
+from sklearn_xc.decomposition._weights import CHUNK_VALUES, frequencies_of, initial_weights
 from sklearn_xc.decomposition.training import NotFiniteError, Trainer
 from sklearn_xc.metrics.gains import ranking_gains
 from sklearn_xc.search import ExactIndex
@@ -158,7 +158,7 @@ class Trial:
         index = ExactIndex(self._trainer.config.n_workers, offsets)
         index.build(np.ascontiguousarray(coef))
         rows = self._held.rows
-        step = max(1, EMBEDDED // coef.shape[1])
+        step = max(1, CHUNK_VALUES // coef.shape[1])
         k = min(_K, int(self._is_seen.sum()))
         found = []
         for first in range(0, len(rows), step):

@@ -175,7 +175,7 @@ class Trainer:
                 rows = rows[n:]
 
     def _next_method(self) -> GradientMethod:
-        """Return the gradient method of the next step, its index built anew if it is time."""
+        """Return the gradient method of the next step, its index rebuilt if it is time."""
         if self._visits < _SAMPLED_EPOCHS * self._epoch_visits or self._early is self._method:
             return self._early
         if self._n_moved >= self._build_at:

@@ -251,7 +251,7 @@ ENTRIES = {
         by_search=("mips", "rounds", "triplet", "mahalanobis"),
         pieces={
             "sklearn_xc.decomposition.gradients.protocol.LEAST_WORK": 1,
-            "sklearn_xc.decomposition._model._TOGETHER": 64,
+            "sklearn_xc.decomposition._model._CHUNK_VALUES": 64,
         },
         small="sklearn_xc.decomposition._model._SMALL",
         refused={

@@ -59,7 +59,7 @@ def test_instances_are_embedded_some_at_a_time(method, embedding_dim, make, xy, 
         rows.append(X.shape[0])
         return plain(self, X)
 
-    monkeypatch.setattr(_model, "_TOGETHER", 32 * model.coef_.shape[1])
+    monkeypatch.setattr(_model, "_CHUNK_VALUES", 32 * model.coef_.shape[1])
     monkeypatch.setattr(_model.HiddenLayerModel, "_embedded", embed)
     by_blas = method == "decision_function"
     np.testing.assert_allclose(ask(), expected, rtol=0, atol=1e-13 if by_blas else 0)

@@ -110,7 +110,7 @@ class Coupled(GradientMethod):
     searches = True
 
     def build(self, W: np.ndarray) -> None:
-        """Build the indexes anew; the last block has the column of intercepts."""
+        """Build the indexes again; the last block has the column of intercepts."""
         bounds = np.linspace(0, W.shape[1], len(self.indexes) + 1).round().astype(np.int64)
         self._blocks = list(zip(self.indexes, bounds[:-1], bounds[1:], strict=True))
         for index, first, last in self._blocks:

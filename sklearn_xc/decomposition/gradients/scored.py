@@ -91,7 +91,7 @@ class SampledGradient(BaseEstimator):
 
 @dataclass
 class SampledLabels(GradientMethod):
-    """Labels drawn uniformly, anew for each mini-batch and the same for its instances.
+    """Labels drawn uniformly for each mini-batch, the same for all of its instances.
 
     Source: [1]_ for softmax, with its bias: the drawn labels are not weighted.
 

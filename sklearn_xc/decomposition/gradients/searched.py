@@ -114,7 +114,7 @@ class Searched(GradientMethod):
         return not self.following.index.has_exact_scores
 
     def build(self, W: np.ndarray) -> None:
-        """Build the index anew."""
+        """Build the index again."""
         self.following.build(W, 0, W.shape[1], self.seed)
 
     def search(self, W: np.ndarray, V: np.ndarray, team: Team) -> Candidates:

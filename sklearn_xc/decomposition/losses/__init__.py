@@ -12,6 +12,26 @@ from sklearn_xc.decomposition.losses.cross_entropy import CrossEntropy
 from sklearn_xc.decomposition.losses.max_margin import MaxMargin
 from sklearn_xc.decomposition.losses.triplet import Triplet
 
+__all__ = [
+    "LABEL_SET_LOSSES",
+    "CrossEntropy",
+    "LabelSetLoss",
+    "MaxMargin",
+    "Triplet",
+    "make_label_set_loss",
+]
+
+LABEL_SET_LOSSES: "dict[str, Callable[..., LabelSetLoss]]" = {
+    "margin": MaxMargin,
+    "softmax": CrossEntropy,
+    "triplet": Triplet,
+}
+#: Attributes of every loss; see `LabelSetLoss`.
+_ATTRIBUTES = ("gradient", "support_floor", "parameters")
+_ARRAY = numba.float64[::1]
+_FLOAT = numba.float64
+_INT = numba.int64
+
 
 @runtime_checkable
 class LabelSetLoss(Protocol):
@@ -76,27 +96,6 @@ class LabelSetLoss(Protocol):
     @property
     def parameters(self) -> tuple[float, ...]:
         """Return the further arguments of both."""
-
-
-__all__ = [
-    "LABEL_SET_LOSSES",
-    "CrossEntropy",
-    "LabelSetLoss",
-    "MaxMargin",
-    "Triplet",
-    "make_label_set_loss",
-]
-
-LABEL_SET_LOSSES: dict[str, Callable[..., LabelSetLoss]] = {
-    "margin": MaxMargin,
-    "softmax": CrossEntropy,
-    "triplet": Triplet,
-}
-#: Attributes of every loss; see `LabelSetLoss`.
-_ATTRIBUTES = ("gradient", "support_floor", "parameters")
-_ARRAY = numba.float64[::1]
-_FLOAT = numba.float64
-_INT = numba.int64
 
 
 def make_label_set_loss(loss: str | LabelSetLoss, caller: str = "loss") -> LabelSetLoss:

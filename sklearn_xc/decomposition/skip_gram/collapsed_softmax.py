@@ -81,12 +81,12 @@ class Drawn(NamedTuple):
     ----------
     labels : ndarray of int32 of shape (m,)
         Distinct.
-    chances : ndarray of float64 of shape (m,)
-        Of being drawn.
+    probabilities : ndarray of float64 of shape (m,)
+        Of each to be drawn.
     """
 
     labels: np.ndarray
-    chances: np.ndarray
+    probabilities: np.ndarray
 
 
 class WordBatch(NamedTuple):
@@ -98,7 +98,7 @@ class WordBatch(NamedTuple):
         Input vectors, with a 1 for the intercept.
     indptr : ndarray of int64 of shape (n + 1,)
     positives : ndarray of int32 of shape (indptr[-1],)
-        Contexts of each word, rising.
+        Contexts of each word, in ascending order.
     weight : ndarray of float64 of shape (n,)
         Of losses and gradients.
     shares : ndarray of float of shape (indptr[-1],)
@@ -110,7 +110,7 @@ class WordBatch(NamedTuple):
     centres, heights, factors : ndarray of float64 of shape (n,)
         Of the reference; its factors in the gradient are to be written.
     kept, n_kept : ndarray of int32 of shape (n, n_most), and of int64 of shape (n,)
-        To be written: contexts found that matter to each word, beside its own, and how many.
+        To be written: contexts found that matter to each word, other than its own, and how many.
     """
 
     V: np.ndarray
@@ -162,11 +162,11 @@ class CollapsedSoftmax:
 
 
 class ContextSampler:
-    """Draws contexts, each with a chance of its own, and at most once.
+    """Draws contexts, each with a probability of its own, and at most once.
 
-    A context that is drawn with chance r counts as 1 / r contexts, so that sums are unbiased [1]_.
+    A context drawn with probability r counts as 1 / r contexts, so that sums are unbiased [1]_.
     Half of the draws are by frequency and half are uniform, so that rare contexts are drawn as
-    well. Sampling is systematic [2]_: at equal distances on the line of cumulated chances.
+    well. Sampling is systematic [2]_: at equal distances along the cumulative probabilities.
 
     Parameters
     ----------
@@ -184,27 +184,27 @@ class ContextSampler:
     """
 
     def __init__(self, frequencies: np.ndarray, n_drawn: int) -> None:
-        self.chances = _chances(frequencies, n_drawn)
-        self._line = np.cumsum(self.chances)
+        self.probabilities = _probabilities(frequencies, n_drawn)
+        self._line = np.cumsum(self.probabilities)
 
     def draw(self, rng: np.random.Generator) -> Drawn:
         """Return the contexts of the next mini-batch."""
         points = np.arange(rng.random(), self._line[-1], 1.0)
         drawn = np.searchsorted(self._line, points, side="right").astype(np.int32)
         drawn = np.unique(np.minimum(drawn, len(self._line) - 1))
-        return Drawn(drawn, self.chances[drawn])
+        return Drawn(drawn, self.probabilities[drawn])
 
 
-def _chances(frequencies: np.ndarray, n_drawn: int) -> np.ndarray:
-    """Return the chance of each context; they sum to `n_drawn`, or are all 1."""
+def _probabilities(frequencies: np.ndarray, n_drawn: int) -> np.ndarray:
+    """Return the probability of each context; they sum to `n_drawn`, or are all 1."""
     n = len(frequencies)
     if n_drawn >= n:
         return np.ones(n)
     shares = _BY_FREQUENCY * frequencies / frequencies.sum() + (1 - _BY_FREQUENCY) / n
-    chances = n_drawn * shares
-    # Contexts with a chance above 1 are always drawn; the excess goes to the others.
-    while (chances > 1.0).any():
-        is_sure = chances >= 1.0
-        chances = (n_drawn - is_sure.sum()) * shares / shares[~is_sure].sum()
-        chances[is_sure] = 1.0
-    return chances
+    probabilities = n_drawn * shares
+    # Contexts with a probability above 1 are always drawn; the excess goes to the others.
+    while (probabilities > 1.0).any():
+        is_sure = probabilities >= 1.0
+        probabilities = (n_drawn - is_sure.sum()) * shares / shares[~is_sure].sum()
+        probabilities[is_sure] = 1.0
+    return probabilities

@@ -2,7 +2,7 @@
 
 ::
 
-    sentences -> word numbers, -1 behind each sentence     in order of first appearance
+    sentences -> word numbers, -1 after each sentence      in order of first appearance
               -> numbers of the words that are kept        by frequency, subsampled
               -> blocks of text, positions by word         -> rows of the matrix, summed
 
@@ -188,9 +188,8 @@ def count_contexts(
     total = sp.csr_array((n_words, n_words), dtype=np.int64)
     with Team(n_threads) as team:
         for number in range(n_draws):
-            for text in _blocks(
-                chunks, new_numbers, limits, weights, mix_key(seed & (2**64 - 1), 1 + number)
-            ):
+            key = mix_key(seed & (2**64 - 1), 1 + number)
+            for text in _blocks(chunks, new_numbers, limits, weights, key):
                 total = total + _count_block(text, n_words, weights, team)
                 require_bytes(
                     _ENTRY * total.nnz,
@@ -212,7 +211,7 @@ def count_contexts(
 
 
 def _number_words(sentences: Any, caller: str) -> tuple[list[str], list[np.ndarray]]:
-    """Return the distinct words, and chunks of their numbers with -1 behind each sentence."""
+    """Return the distinct words, and chunks of their numbers, with -1 after each sentence."""
     numbers: dict[str, int] = {}
     chunks, tokens = [], []
     for sentence in _read_sentences(sentences, caller):
@@ -352,7 +351,7 @@ class Cooccurrences:
     ----------
     indptr : ndarray of int64 of shape (n_words + 1,)
     contexts : ndarray of int32
-        Rising in each row.
+        In ascending order within each row.
     counts : ndarray of float
         Positive.
     of_words : ndarray of float64 of shape (n_words,)

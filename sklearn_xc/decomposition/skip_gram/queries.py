@@ -201,7 +201,7 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         Examples
         --------
-        Words seen beside he, she, crown and street:
+        Words seen near he, she, crown and street:
 
         >>> import numpy as np
         >>> from sklearn_xc import DecompMIPSSkipGram

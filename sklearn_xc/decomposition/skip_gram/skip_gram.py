@@ -78,7 +78,7 @@ class DecompMIPSSkipGram(
         ``1 - sqrt(subsample / f)``, if that is positive; None keeps all. Counts are means over
         three draws.
     gradient : {"sampled", "decomp_mips", "mips", "exact"} or Gradient, default="sampled"
-        Which contexts are scored beside a word's own: only sampled ones; those found by a
+        Which contexts are scored besides a word's own: only sampled ones; those found by a
         decomposed search; those found by a plain search for large inner products; or all.
     n_candidates : int or None, default=None
         Number of contexts that a search retrieves for a word. None takes a hundredth of all
@@ -95,14 +95,14 @@ class DecompMIPSSkipGram(
     max_iter : int, default=10
         Number of iterations.
     vectors : {"sum", "input"}, default="sum"
-        What the vector of a word is: the sum of its input and its output vector, each minus the
-        mean of its kind and divided by the mean norm; or its input vector alone. The sum requires
+        The vector of a word: the sum of its input and its output vector, each minus the mean of
+        its kind and divided by the mean norm; or its input vector alone. The sum requires
         words and contexts to be the same.
     handle_unknown : {"error", "zero"}, default="error"
-        What ``transform`` does with words that were not seen in training.
+        Whether ``transform`` raises an error or returns zeros for words not seen in training.
     max_memory : int or str, default=None
-        Limit, in bytes or as a string such as "8GB", on what counts and training take. None allows
-        what the machine has.
+        Limit, in bytes or as a string such as "8GB", on the memory of counts and training. None
+        takes the free memory of the machine.
     n_jobs : int, default=None
         Number of threads. The model is the same, bit for bit, for any number.
     random_state : int, RandomState instance or None, default=None
@@ -141,7 +141,7 @@ class DecompMIPSSkipGram(
 
     Source: [1]_, section 5.3. It differs in that contexts that were not found are not left out but
     estimated from moments and a sample; in the intercepts and the ridge; and in Newton steps with
-    a shared curvature, since the paper does not say what its steps are.
+    a shared curvature, since the paper does not define its steps.
 
     References
     ----------
@@ -369,9 +369,9 @@ class DecompMIPSSkipGram(
             "Lower embedding_dim, or raise min_count.",
             caller,
         )
-        loss = CollapsedSoftmax()
+        kind = part.default_index
         task = GradientTask(
-            loss, lambda: make_index(part.default_index), n_candidates, dim, seed=seed
+            CollapsedSoftmax(), lambda: make_index(kind), n_candidates, dim, seed=seed
         )
         U, W = random_start(counts, dim, seed) if vectors is None else vectors
         return Training(
@@ -399,7 +399,7 @@ class DecompMIPSSkipGram(
             for _ in range(int(self.max_iter)):
                 task = progress.begin()
                 report.append(training.iterate())
-                if not np.isfinite(report[-1][0]) or not training.is_finite():
+                if not (np.isfinite(report[-1][0]) and training.is_finite()):
                     raise ValueError(
                         f"{type(self).__name__}: training diverged at learning_rate="
                         f"{self.learning_rate:g}. Lower it, raise alpha, or raise n_sampled."
@@ -427,7 +427,7 @@ class DecompMIPSSkipGram(
         }
 
     def _allowed_bytes(self) -> int | None:
-        """Return `max_memory` in bytes; None is what the machine has left."""
+        """Return `max_memory` in bytes; None for the free memory of the machine."""
         if self.max_memory is None:
             return None
         return parse_bytes(self.max_memory, f"{type(self).__name__}: max_memory")

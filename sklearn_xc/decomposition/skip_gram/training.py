@@ -53,8 +53,8 @@ from sklearn_xc.search.protocol import Candidates
 #: Words of a mini-batch, and the scores that it may have in all where all contexts are scored.
 WORDS = 128
 SCORES = 2**23
-#: Contexts, words and columns per piece of a product, for any number of threads.
-_CONTEXTS, _PIECE, _COLUMNS = 4096, 32, 16
+#: Contexts, words and columns per chunk of a product, whatever the number of threads.
+_CHUNK_CONTEXTS, _CHUNK_WORDS, _CHUNK_COLUMNS = 4096, 32, 16
 #: Contexts per word that the second step of an iteration reuses from the first.
 MOST_KEPT = 256
 #: The norm of random input vectors, and of output vectors.
@@ -68,8 +68,8 @@ _DAMPING = 0.03
 _MOST_CHANGE = 3.0
 #: Fraction of the last step added to the next.
 _MOMENTUM = 0.3
-#: Rows per piece, for any number of threads.
-_ROWS = 4096
+#: Rows per chunk, whatever the number of threads.
+_CHUNK_ROWS = 4096
 _TINY = 1e-12
 
 
@@ -151,27 +151,27 @@ class Vectors:
             self.values[first:last] -= moves
             lengths[first:last] = np.sqrt(np.einsum("ij,ij->i", moves, moves))
 
-        for_pieces(team, len(gradient), _ROWS, part)
+        for_chunks(team, len(gradient), _CHUNK_ROWS, part)
         return lengths
 
 
 def second_moments(values: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Return those of vectors with a 1 behind, weighted: float64 of shape (dim + 1, dim + 1)."""
+    """Return the weighted second moments of vectors with a 1 appended, (dim + 1, dim + 1)."""
     dim = values.shape[1]
     moments = np.zeros((dim + 1, dim + 1))
-    for first in range(0, len(values), _ROWS):
-        V = np.ones((len(values[first : first + _ROWS]), dim + 1))
-        V[:, :dim] = values[first : first + _ROWS]
-        moments += (V * shares[first : first + _ROWS, None]).T @ V
+    for first in range(0, len(values), _CHUNK_ROWS):
+        V = np.ones((len(values[first : first + _CHUNK_ROWS]), dim + 1))
+        V[:, :dim] = values[first : first + _CHUNK_ROWS]
+        moments += (V * shares[first : first + _CHUNK_ROWS, None]).T @ V
     return moments
 
 
-def for_pieces(team: Team, n: int, size: int, work: Callable[[int, int], None]) -> None:
-    """Call ``work(first, last)`` for pieces of n things, the same for any number of threads."""
-    pieces = [(first, min(first + size, n)) for first in range(0, n, size)]
+def for_chunks(team: Team, n: int, size: int, work: Callable[[int, int], None]) -> None:
+    """Call ``work(first, last)`` for chunks of n items, the same for any number of threads."""
+    chunks = [(first, min(first + size, n)) for first in range(0, n, size)]
 
     def share(worker: int) -> None:
-        for first, last in pieces[worker :: team.n_workers]:
+        for first, last in chunks[worker :: team.n_workers]:
             work(first, last)
 
     team.run(share)
@@ -334,7 +334,7 @@ class Training:
                 kept = batch.kept[:, :width].copy()
                 self._kept.append(Candidates(kept, none, batch.n_kept))
             else:
-                gradient = self._again(W, batch, self._kept[number], team)
+                gradient = self._score_kept(W, batch, self._kept[number], team)
             yield some, batch, gradient, gradient.losses
 
     def _batch(
@@ -369,11 +369,11 @@ class Training:
             pairs = indptr[first : last + 1], contexts, shares
             gradient_of_all(scores[rows], *pairs, weight[rows], losses[rows])
 
-        for_pieces(team, len(W), _CONTEXTS, multiply)
-        for_pieces(team, len(V), _PIECE, soften)
+        for_chunks(team, len(W), _CHUNK_CONTEXTS, multiply)
+        for_chunks(team, len(V), _CHUNK_WORDS, soften)
         return scores, losses
 
-    def _again(
+    def _score_kept(
         self, W: np.ndarray, batch: WordBatch, found: Candidates, team: Team
     ) -> LabelGradient:
         """Return the gradient over contexts that mattered in the step before."""
@@ -405,7 +405,7 @@ class Training:
             add_rows(read_only(W), starts, *map(read_only, entries), out[first:last])
             out[first:last] += batch.drawn_gradient[first:last] @ drawn
 
-        for_pieces(team, len(out), _PIECE, add)
+        for_chunks(team, len(out), _CHUNK_WORDS, add)
         return out
 
     def _add_by_outputs(
@@ -417,7 +417,7 @@ class Training:
             def add_all(first: int, last: int) -> None:
                 G[first:last] += found[:, first:last].T @ batch.V
 
-            for_pieces(team, len(G), _CONTEXTS, add_all)
+            for_chunks(team, len(G), _CHUNK_CONTEXTS, add_all)
             return
 
         def add(first: int, last: int) -> None:
@@ -425,7 +425,7 @@ class Training:
             columns = batch.drawn_gradient.T @ np.ascontiguousarray(batch.V[:, first:last])
             G[batch.drawn.labels, first:last] += columns
 
-        for_pieces(team, G.shape[1], _COLUMNS, add)
+        for_chunks(team, G.shape[1], _CHUNK_COLUMNS, add)
 
 
 def training_bytes(
@@ -438,15 +438,15 @@ def training_bytes(
 ) -> int:
     """Return the bytes of a training at its peak."""
     n_words, n_contexts = counts.shape
-    of_inputs, of_outputs = 4 * n_words * dim, 4 * n_contexts * (dim + 1)
+    input_bytes, output_bytes = 4 * n_words * dim, 4 * n_contexts * (dim + 1)
     # Values, last steps, gradients and temporaries: while output vectors move, and input vectors.
-    needed = max(2 * of_inputs + 6 * of_outputs, 4 * of_inputs + 3 * of_outputs)
+    needed = max(2 * input_bytes + 6 * output_bytes, 4 * input_bytes + 3 * output_bytes)
     needed += counts.indptr.nbytes + counts.contexts.nbytes + counts.counts.nbytes
     if isinstance(gradient, ExactGradient):
         return needed + 4 * max(n_contexts, min(SCORES, WORDS * n_contexts))
     most = int(np.diff(counts.indptr).max()) + n_candidates
     needed += WORDS * (8 * most + 12 * n_sampled)
     if not isinstance(gradient, SampledGradient):
-        needed += int(getattr(index, "row_copies", 2.0) * of_outputs)
+        needed += int(getattr(index, "row_copies", 2.0) * output_bytes)
         needed += 4 * n_words * min(MOST_KEPT, n_candidates)
     return needed

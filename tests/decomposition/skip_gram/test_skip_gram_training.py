@@ -194,22 +194,22 @@ def test_a_step_solves_with_the_curvature_and_goes_on(n_workers):
 
 
 @pytest.mark.parametrize("n_drawn", [1, 17, 100, 169, 170, 500])
-def test_contexts_are_drawn_with_the_chances_that_are_told(n_drawn):
+def test_contexts_are_drawn_with_the_probabilities_that_are_told(n_drawn):
     frequencies = 1000.0 / np.arange(1, 171) ** 2
     frequencies[60] = 0
     sampler = ContextSampler(frequencies, n_drawn)
-    assert sampler.chances.sum() == pytest.approx(min(n_drawn, 170))
-    assert (sampler.chances > 0).all()
-    assert (sampler.chances <= 1).all()
+    assert sampler.probabilities.sum() == pytest.approx(min(n_drawn, 170))
+    assert (sampler.probabilities > 0).all()
+    assert (sampler.probabilities <= 1).all()
     rng, n, seen = np.random.default_rng(0), 4000, np.zeros(170)
     for _ in range(n):
         others = sampler.draw(rng)
         assert (np.diff(others.labels) > 0).all()
         assert abs(len(others.labels) - min(n_drawn, 170)) <= 1
-        np.testing.assert_array_equal(others.chances, sampler.chances[others.labels])
+        np.testing.assert_array_equal(others.probabilities, sampler.probabilities[others.labels])
         seen[others.labels] += 1
-    spread = np.sqrt(n * sampler.chances * (1 - sampler.chances))
-    assert (np.abs(seen - n * sampler.chances) <= 5 * spread + 1e-9).all()
+    spread = np.sqrt(n * sampler.probabilities * (1 - sampler.probabilities))
+    assert (np.abs(seen - n * sampler.probabilities) <= 5 * spread + 1e-9).all()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from sklearn_xc._compile.jit import inlined, kernel, scratch
 from sklearn_xc._training.kernels.row_moves import prefetch_row
 from sklearn_xc.decomposition.kernels.label_gradients import next_size, score, slack_of_estimates
 
-#: A context behind the last that was scored has a smaller probability than this.
+#: A context after the last one scored has a smaller probability than this.
 NEGLIGIBLE = 1e-3
 #: A context with a larger probability is worth being kept for the next step.
 KEPT = 2e-4
@@ -31,7 +31,7 @@ _LOG_NEGLIGIBLE = math.log(NEGLIGIBLE)
 _LOG2_E = np.float32(1.4426950408889634)
 _LOG_2_HIGH, _LOG_2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _LEAST = np.float32(-87.0)
-#: Contexts whose rows are asked for before they are scored.
+#: Rows of contexts are prefetched this far ahead of their scores.
 _AHEAD = 8
 #: Exponents are cut at this.
 _MOST = 700.0
@@ -40,7 +40,7 @@ _BIAS, _MANTISSA_BITS = np.int32(127), np.int32(23)
 
 @inlined
 def _exp32(x):
-    """Return exp(x) of a float32 up to 0, to seven digits; what is below e^-87 is that."""
+    """Return exp(x) of a float32 up to 0, to seven digits, but at least e^-87."""
     t = max(x, _LEAST)
     whole = np.rint(t * _LOG2_E)
     r = t - whole * _LOG_2_HIGH - whole * _LOG_2_LOW
@@ -139,15 +139,15 @@ def _score_found(i, W, V, candidates, is_exact, z, labels, seen, work, n):
 
 @inlined
 def _weigh_drawn(i, drawn, log_shares, centre, height, largest, seen, work):
-    """Write ``exp(z - largest)`` less the reference, over its chance, of contexts drawn; sum it."""
-    others, chances, scores, _ = drawn
+    """Write ``exp(z - largest)`` less the reference, over the probability of each draw; sum it."""
+    others, probabilities, scores, _ = drawn
     for t in range(others.shape[0]):
         work[t] = 0.0
         if seen[others[t]] != i:
             z = np.float64(scores[i, t])
             work[t] = math.exp(min(z - largest, _MOST))
             work[t] -= height * _reference(z, others[t], log_shares, centre)
-            work[t] /= chances[t]
+            work[t] /= probabilities[t]
     return sum_of(work[: others.shape[0]])
 
 
@@ -158,8 +158,8 @@ def gradient_of_found(W, words, candidates, drawn, reference, is_exact, out, wan
     The sample corrects a reference whose sums over all contexts are known: context k has the weight
     ``exp(heights[i]) s_k (1 + z_ik - log(s_k) - centres[i])``, with its share s_k of all counts.
     The difference of ``exp(z_ik)`` and this weight counts 1 / r times for a context that is drawn
-    with chance r, and once for one that was found or is the word's own. Gradients are written less
-    those of the reference, which are `factors` times its weights without the height.
+    with probability r, and once for one that was found or is the word's own. Gradients are written
+    less those of the reference, which are `factors` times its weights without the height.
 
     Parameters
     ----------
@@ -171,8 +171,8 @@ def gradient_of_found(W, words, candidates, drawn, reference, is_exact, out, wan
         Contexts that a search has found, int32 (n, n_candidates); their scores, or estimates of
         them, best first, or (n, 0) if all are to be scored; how many, int64 (n,).
     drawn : tuple of ndarray
-        Distinct contexts, int32 (m,); their chances; their scores, float (n, m); and, overwritten,
-        their gradients, 0 for contexts that count themselves.
+        Distinct contexts, int32 (m,); their probabilities; their scores, float (n, m); and,
+        overwritten, their gradients, 0 for contexts that count themselves.
     reference : tuple of ndarray
         log_shares, float64 (n_contexts,); centres, the means of ``z_ik - log(s_k)`` with the
         weights s_k, and heights, float64 (n,); and, overwritten, factors, float64 (n,).

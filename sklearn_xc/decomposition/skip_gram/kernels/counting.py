@@ -62,7 +62,7 @@ def keep_words(numbers, new_numbers, limits, key, position, is_open, words_out):
 
 
 def new_sums(n_columns, dtype):
-    """Return empty sums, to be added to in any order and read with columns rising.
+    """Return empty sums, to be added to in any order and read in the order of columns.
 
     A byte marks each group of eight columns with an addition. It is written unconditionally: an
     unpredictable test whether a column is new made counting two to three times slower.
@@ -116,7 +116,7 @@ def take(sums, marks, eights, columns_out, sums_out, n_out):
 
 @kernel
 def order_by_word(words, first, last, starts_out, positions_out):
-    """Write where each word occurs, in rising order.
+    """Write where each word occurs, in ascending order.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def count_contexts_of_words(
     accumulator : tuple of ndarray
         Of ``new_sums``, of uint32, for all words; all zeros on entry and on return.
     columns_out, weights_out : ndarray of uint32
-        Overwritten, and one place behind; columns rise in each row.
+        Overwritten, with one more place; columns ascend within each row.
     lengths_out : ndarray of int32 of shape (last - first,)
         Overwritten with the number of columns of each row.
     """
