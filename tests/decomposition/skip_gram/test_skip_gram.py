@@ -44,6 +44,17 @@ def fitted():
     return quick().fit(SENTENCES)
 
 
+@pytest.fixture(scope="module")
+def counts():
+    return count_contexts(SENTENCES, subsample=None)
+
+
+@pytest.fixture(scope="module")
+def N(counts):
+    """Return the counts of pairs as a matrix, words by contexts."""
+    return sp.csr_array((counts.counts, counts.indices, counts.indptr))
+
+
 def state(model):
     names = (
         "words_",
@@ -61,8 +72,10 @@ def state(model):
 
 
 class TestWhatItLearns:
-    @pytest.mark.parametrize("gradient", ["sampled", "decomp_mips", "mips", "exact"])
-    @pytest.mark.parametrize("vectors", ["sum", "input"])
+    @pytest.mark.parametrize(
+        ("gradient", "vectors"),
+        [("sampled", "sum"), ("decomp_mips", "input"), ("mips", "sum"), ("exact", "input")],
+    )
     def test_words_of_a_group_are_alike(self, gradient, vectors):
         model = quick(gradient=gradient, vectors=vectors).fit(SENTENCES)
         for group in GROUPS:
@@ -71,31 +84,25 @@ class TestWhatItLearns:
                 found, _ = model.most_similar(word, k=3)
                 assert set(found) | {word} == set(words)
 
-    def test_the_loss_falls_to_the_entropy_of_contexts(self, fitted):
+    def test_the_loss_falls_to_the_entropy_of_contexts(self, fitted, N):
         loss = fitted.fit_report_["loss"]
         assert loss[-1] < loss[0] - 0.2
-        counts = count_contexts(SENTENCES, subsample=None)
-        shape = (len(counts.words),) * 2
-        N = sp.csr_array((counts.counts, counts.indices, counts.indptr), shape=shape).toarray()
+        N = N.toarray()
         q = N / N.sum(axis=1, keepdims=True)
         entropy = -(N * np.log(np.where(N > 0, q, 1))).sum() / N.sum()
         reached = fitted.objective(N)
         assert entropy < reached < entropy + 0.1
 
-    def test_the_objective_is_the_mean_over_single_pairs(self, fitted):
-        counts = count_contexts(SENTENCES, subsample=None)
+    def test_the_objective_is_the_mean_over_single_pairs(self, fitted, counts, N):
         scores = fitted.input_vectors_.astype(float) @ fitted.output_vectors_.T + fitted.intercept_
         log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
         rows = np.repeat(np.arange(len(counts.words)), np.diff(counts.indptr))
         expected = -(counts.counts * log_p[rows, counts.indices]).sum() / counts.counts.sum()
-        N = sp.csr_array((counts.counts, counts.indices, counts.indptr))
         assert fitted.objective(N) == pytest.approx(expected, rel=1e-5)
 
 
 class TestContainers:
-    def test_sentences_and_counts_are_the_same(self, fitted):
-        counts = count_contexts(SENTENCES, subsample=None)
-        N = sp.csr_array((counts.counts, counts.indices, counts.indptr))
+    def test_sentences_and_counts_are_the_same(self, fitted, counts, N):
         expected = state(fitted)
         assert state(quick().fit(iter(SENTENCES))) == expected
         for X in (N, N.tocoo(), N.toarray(), N.astype(np.float64)):
