@@ -92,6 +92,6 @@ def take_steps(
         step = rate()
         moved, lengths = weights.step(entries, embedded.V, step)
         method.moved(moved, lengths)
-        if hidden is not None:
+        if hidden is not None and by_V is not None:
             hidden.backward(embedded, by_V, step)
         yield Step(n, float(gradient.losses.sum()), len(moved))

@@ -43,7 +43,7 @@ class Reference:
         self._a = np.zeros(W.shape[1])
         self._C = np.zeros((W.shape[1], W.shape[1]))
 
-    def of_words(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def centres_and_heights(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the centre and the logarithm of the height for each word, float64 (n,)."""
         centres = (V @ self.mean).astype(np.float64)
         squares = np.einsum("ij,ij->i", V @ self.second, V).astype(np.float64)

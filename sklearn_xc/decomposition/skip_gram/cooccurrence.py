@@ -354,17 +354,17 @@ class Cooccurrences:
         In ascending order within each row.
     counts : ndarray of float
         Positive.
-    of_words : ndarray of float64 of shape (n_words,)
+    word_totals : ndarray of float64 of shape (n_words,)
         Row sums.
-    of_contexts : ndarray of float64 of shape (n_contexts,)
+    context_totals : ndarray of float64 of shape (n_contexts,)
         Column sums.
     """
 
     indptr: np.ndarray
     contexts: np.ndarray
     counts: np.ndarray
-    of_words: np.ndarray
-    of_contexts: np.ndarray
+    word_totals: np.ndarray
+    context_totals: np.ndarray
 
     @classmethod
     def of(cls, X: Any, caller: str) -> "Cooccurrences":
@@ -381,35 +381,35 @@ class Cooccurrences:
                 f"{caller}: X must hold finite counts, none negative. Got {wrong[0]:g}."
             )
         indptr, contexts, counts = as_csr_rows(matrix).without_zeros().arrays
-        of_words, of_contexts = (matrix.sum(axis=axis, dtype=np.float64) for axis in (1, 0))
-        if of_words.sum() <= 0:
+        word_totals, context_totals = (matrix.sum(axis=axis, dtype=np.float64) for axis in (1, 0))
+        if word_totals.sum() <= 0:
             raise ValueError(
                 f"{caller}: X must hold a pair of words that are near each other. Got none: lower "
                 "min_count, or set subsample=None."
             )
-        return cls(indptr, contexts, counts, of_words, of_contexts)
+        return cls(indptr, contexts, counts, word_totals, context_totals)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of words and of contexts."""
-        return len(self.of_words), len(self.of_contexts)
+        return len(self.word_totals), len(self.context_totals)
 
     @property
     def log_shares(self) -> np.ndarray:
         """Logarithms of the contexts' shares of all counts; of 1e-3 for contexts without any."""
-        return np.log(np.maximum(self.of_contexts, _LEAST_COUNT) / self.total)
+        return np.log(np.maximum(self.context_totals, _LEAST_COUNT) / self.total)
 
     @property
     def total(self) -> float:
         """Sum of all counts."""
-        return float(self.of_words.sum())
+        return float(self.word_totals.sum())
 
     def of_rows(self, words: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, ...]:
         """Return row pointers, contexts, and the contexts' shares of the counts, of some words."""
         starts = self.indptr[words]
         lengths = self.indptr[words + 1] - starts
         at, bounds = entry_places(starts, lengths)
-        shares = self.counts[at] / np.repeat(self.of_words[words], lengths)
+        shares = self.counts[at] / np.repeat(self.word_totals[words], lengths)
         return bounds, self.contexts[at], shares.astype(dtype, copy=False)
 
 
@@ -432,7 +432,7 @@ def read_counts(
         rows = columns = _names(words, n_words, f"{caller}: words")
         if contexts is not None or n_words != n_contexts:
             columns = _names(contexts, n_contexts, f"{caller}: contexts")
-        return rows, columns, np.rint(counts.of_words).astype(np.int64), counts
+        return rows, columns, np.rint(counts.word_totals).astype(np.int64), counts
     for name, given in (("words", words), ("contexts", contexts)):
         if given is not None:
             raise ValueError(f"{caller}: {name} must be None where X is sentences. Got {given!r}.")

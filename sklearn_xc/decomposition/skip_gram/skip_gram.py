@@ -379,7 +379,7 @@ class DecompMIPSSkipGram(
             Vectors(U),
             Vectors(W),
             None if isinstance(part, ExactGradient) else part.start(task),
-            ContextSampler(counts.of_contexts, n_sampled),
+            ContextSampler(counts.context_totals, n_sampled),
             float(self.learning_rate),
             float(self.alpha),
             seed,

@@ -82,7 +82,7 @@ def random_start(counts: Cooccurrences, dim: int, seed: int) -> tuple[np.ndarray
     rng = np.random.default_rng((seed, 0))
     n, n_contexts = counts.shape
     U = rng.standard_normal((n, dim), np.float32) * np.float32(_NORM / np.sqrt(dim))
-    U[counts.of_words == 0] = 0
+    U[counts.word_totals == 0] = 0
     W = np.empty((n_contexts, dim + 1), np.float32)
     W[:, :-1] = rng.standard_normal((len(W), dim), np.float32)
     W[:, :-1] *= np.float32(_OUTPUT_NORM / np.sqrt(dim))
@@ -227,7 +227,7 @@ class Training:
             weight = np.ones(len(self.inputs.values))
             batches = self._batches(team, 0, weight, reference)
             total = sum(
-                float(self.counts.of_words[words] @ losses) for words, *_, losses in batches
+                float(self.counts.word_totals[words] @ losses) for words, *_, losses in batches
             )
         return total / self.counts.total
 
@@ -258,15 +258,15 @@ class Training:
     def step_outputs(self, rate: float, team: Team) -> tuple[float, np.ndarray]:
         """Take a step of the output vectors; return the loss before, and how far each has moved."""
         gradient, loss = self.output_gradient(team)
-        shares = self.counts.of_words / self.counts.total
+        shares = self.counts.word_totals / self.counts.total
         curvature = second_moments(self.inputs.values, shares)
-        ridge = self.ridge / np.maximum(self.counts.of_contexts, 1.0)
+        ridge = self.ridge / np.maximum(self.counts.context_totals, 1.0)
         return loss, self.outputs.step(gradient, curvature, ridge, rate, team)
 
     def step_inputs(self, rate: float, team: Team) -> None:
         """Take a step of the input vectors."""
         gradient, reference = self.input_gradient(team)
-        ridge = self.ridge / np.maximum(self.counts.of_words, 1.0)
+        ridge = self.ridge / np.maximum(self.counts.word_totals, 1.0)
         self.inputs.step(gradient, reference.covariance(), ridge, rate, team)
 
     def output_gradient(self, team: Team) -> tuple[np.ndarray, float]:
@@ -279,14 +279,14 @@ class Training:
         loss = 0.0
         reference = Reference(W, self.log_shares)
         self._kept = []
-        for _, batch, found, losses in self._batches(team, 0, counts.of_words, reference):
+        for _, batch, found, losses in self._batches(team, 0, counts.word_totals, reference):
             self._add_by_outputs(G, batch, found, team)
             if self.method is not None:
                 reference.add(batch)
             loss += float(losses.sum())
         if self.method is not None:
             G += reference.by_outputs()
-        n = np.maximum(counts.of_contexts, 1.0).astype(W.dtype)
+        n = np.maximum(counts.context_totals, 1.0).astype(W.dtype)
         G /= n[:, None]
         if self.ridge:
             G[:, :-1] += W.dtype.type(self.ridge) * W[:, :-1] / n[:, None]
@@ -306,7 +306,7 @@ class Training:
                 by_inputs += reference.by_inputs(batch)
             gradient[words] = by_inputs[:, : U.shape[1]]
         if self.ridge:
-            n = np.maximum(counts.of_words, 1.0).astype(U.dtype)
+            n = np.maximum(counts.word_totals, 1.0).astype(U.dtype)
             gradient += U.dtype.type(self.ridge) * U / n[:, None]
         return gradient, reference
 
@@ -318,7 +318,7 @@ class Training:
         The gradient is dense, (n, n_contexts), where all contexts are scored.
         """
         counts, W = self.counts, self.outputs.values
-        words = np.flatnonzero(counts.of_words > 0)
+        words = np.flatnonzero(counts.word_totals > 0)
         size = WORDS if self.method is not None else max(1, min(WORDS, SCORES // len(W)))
         for number, first in enumerate(range(0, len(words), size)):
             some = words[first : first + size]
@@ -347,11 +347,11 @@ class Training:
         indptr, contexts, shares = self.counts.of_rows(words, W.dtype)
         drawn = self.sampler.draw(np.random.default_rng((self.seed, self.n_iter, *key)))
         scores = V @ W[drawn.labels].T
-        of_reference = self.log_shares, *reference.of_words(V), np.zeros(n)
+        in_reference = self.log_shares, *reference.centres_and_heights(V), np.zeros(n)
         kept = np.empty((n, 0 if key[0] else MOST_KEPT), np.int32), np.zeros(n, np.int64)
         words_and_shares = V, indptr, contexts, weight, shares
         return WordBatch(
-            *words_and_shares, drawn, scores, np.empty_like(scores), *of_reference, *kept
+            *words_and_shares, drawn, scores, np.empty_like(scores), *in_reference, *kept
         )
 
     def _score_all(

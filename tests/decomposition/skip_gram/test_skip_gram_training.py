@@ -46,12 +46,12 @@ def training(
 ):
     counts, rng = cooccurrences(matrix), np.random.default_rng(1)
     U = (scale * rng.normal(size=(matrix.shape[0], DIM))).astype(dtype)
-    U[counts.of_words == 0] = 0
+    U[counts.word_totals == 0] = 0
     W = (scale * rng.normal(size=(matrix.shape[1], DIM + 1))).astype(dtype)
     W[:, -1] = counts.log_shares + 0.3 * W[:, -1]
     task = GradientTask(CollapsedSoftmax(), lambda: make_index(index), n_candidates, DIM, seed=seed)
     method = None if gradient is None else gradient.start(task)
-    sampler = ContextSampler(counts.of_contexts, n_sampled)
+    sampler = ContextSampler(counts.context_totals, n_sampled)
     return Training(
         counts,
         Vectors(U),
@@ -92,8 +92,8 @@ def test_the_gradient_is_that_of_the_sum_over_single_pairs(matrix, ridge):
     U, W = one.inputs.values, one.outputs.values
     by_inputs, by_outputs, loss = gradients(one)
     assert loss == pytest.approx(total_loss(matrix, U, W) / matrix.sum(), rel=1e-9)
-    rng, of_words, of_contexts = np.random.default_rng(2), matrix.sum(1), matrix.sum(0)
-    for vectors, gradient, sizes in ((U, by_inputs, of_words), (W, by_outputs, of_contexts)):
+    rng, word_totals, context_totals = np.random.default_rng(2), matrix.sum(1), matrix.sum(0)
+    for vectors, gradient, sizes in ((U, by_inputs, word_totals), (W, by_outputs, context_totals)):
         for _ in range(12):
             k, j = rng.integers(len(vectors)), rng.integers(vectors.shape[1])
             if sizes[k] == 0:
