@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.arguments import check_count
 from sklearn_xc._input.checks import check_classes, check_indicator, check_instances, check_weights
-from sklearn_xc._input.data import CsrRows, Targets, check_sparse
+from sklearn_xc._input.data import CsrRows, Targets, check_sparse, in_parts, n_rows
 from sklearn_xc._input.parts import ParameterizedParts
 from sklearn_xc._input.sklearn_private import CallbackSupportMixin, Options
 from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
@@ -20,7 +20,6 @@ from sklearn_xc._labels.best_allowed import BestAllowed, Scorer
 from sklearn_xc._labels.changes import ChangeableLabels
 from sklearn_xc._labels.explanation import Explanation, as_row, by_omission, check_names, of_weights
 from sklearn_xc._labels.names import position_of
-from sklearn_xc._labels.out_of_fold import in_parts, n_rows
 from sklearn_xc._parallel.memory import parse_bytes
 from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc._state.fitted import SavedEstimator, reads_snapshot, shallow_copy

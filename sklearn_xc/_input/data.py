@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sklearn_xc._input.sklearn_private import num_samples, safe_indexing
 from sklearn_xc._state.schema import Array, Holds, Number, Shape, declares
 
 #: Entries compared at a time, which bounds the memory of the comparison.
@@ -392,6 +393,35 @@ class Targets:
         kept = np.zeros(n, bool)
         kept[rows] = True
         return self.label_counts(kept)
+
+
+def as_rows(data: Any) -> Any:
+    """Return data in a form that can be indexed by rows."""
+    if hasattr(data, "tocsr"):
+        return data.tocsr()
+    is_array_like = hasattr(data, "__array__") and not hasattr(data, "__getitem__")
+    return np.asarray(data) if is_array_like else data
+
+
+def n_rows(X: Any, caller: str) -> int:
+    """Return the number of instances, at least one."""
+    n = int(num_samples(X))
+    if not n:
+        shape = getattr(X, "shape", (0,))
+        raise ValueError(
+            f"{caller}: X has 0 sample(s) (shape={shape}), a minimum of 1 is required by {caller}."
+        )
+    return n
+
+
+def in_parts(X: Any, n: int, size: int) -> Iterator[Any]:
+    """Yield the n instances of X in chunks of `size` rows."""
+    X = as_rows(X)
+    if n <= size:
+        yield X
+        return
+    for first in range(0, n, size):
+        yield safe_indexing(X, slice(first, min(first + size, n)))
 
 
 def row_pieces(indptr: np.ndarray) -> Iterator[tuple[int, int]]:

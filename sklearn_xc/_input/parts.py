@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from sklearn_xc._input.data import as_rows
 from sklearn_xc._input.sklearn_private import safe_indexing
 from sklearn_xc._labels.features import LabelFeatures
-from sklearn_xc._labels.out_of_fold import as_rows
 
 #: Features of the current fit whose vectorizer may be refitted.
 _REFITTABLE: "ContextVar[RefittableFeatures | None]" = ContextVar("refittable", default=None)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_xc._input.data import as_rows, n_rows
 from sklearn_xc._input.sklearn_private import safe_indexing
 from sklearn_xc._labels.allowed import AllowedLabels
-from sklearn_xc._labels.out_of_fold import as_rows, n_rows
 from sklearn_xc._topk import first_kept, just_below, padded
 from sklearn_xc._weights.kernels.class_scores import topk_scores
 

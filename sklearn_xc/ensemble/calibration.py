@@ -12,10 +12,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._input.data import n_rows
 from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._labels.explanation import Explanation, as_row
 from sklearn_xc._labels.names import position_of
-from sklearn_xc._labels.out_of_fold import n_rows
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot

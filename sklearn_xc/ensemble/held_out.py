@@ -25,24 +25,22 @@ from sklearn_xc._input.arguments import (
     refuse_masks_and_dates,
 )
 from sklearn_xc._input.checks import check_targets, check_weights, require_labels
-from sklearn_xc._input.data import Targets, check_sparse
+from sklearn_xc._input.data import Targets, as_rows, check_sparse, n_rows
 from sklearn_xc._input.parts import RefittableFeatures, may_refit, refittable_features
+from sklearn_xc._input.routing import RoutesFit
 from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
 from sklearn_xc._labels.changes import independent_copy
-from sklearn_xc._labels.out_of_fold import (
+from sklearn_xc._parallel.engines import active_engine
+from sklearn_xc._parallel.progress import Fit, Progress, Task
+from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc.ensemble.members import (
     Answers,
-    RoutesFit,
-    as_rows,
     fit_clone,
     known_counts,
-    n_rows,
     named_errors,
     predict_topk_of,
     unknown_to,
 )
-from sklearn_xc._parallel.engines import active_engine
-from sklearn_xc._parallel.progress import Fit, Progress, Task
-from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics.hits import find_hits
 

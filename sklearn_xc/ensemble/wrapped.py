@@ -16,17 +16,17 @@ from sklearn_xc._input.data import (
     check_sparse,
     features_of,
     is_blank,
+    n_rows,
     shares_any,
 )
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.changes import estimator_with_classes
 from sklearn_xc._labels.explanation import Explanation
-from sklearn_xc._labels.out_of_fold import Answers, classes_of, n_rows, predict_topk_of, tagger_in
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import reads_snapshot
 from sklearn_xc._state.schema import Array, Estimator, Record, declares
-from sklearn_xc._topk import unwrap
+from sklearn_xc._topk import classes_of, unwrap
 from sklearn_xc.base import XCClassifier, map_entries
 from sklearn_xc.ensemble.held_out import (
     PAIR_BYTES,
@@ -36,6 +36,7 @@ from sklearn_xc.ensemble.held_out import (
     ScoredPairs,
     scored_pairs,
 )
+from sklearn_xc.ensemble.members import Answers, predict_topk_of, tagger_in
 
 
 @declares(

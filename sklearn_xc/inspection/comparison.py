@@ -19,8 +19,7 @@ from sklearn_xc._input.data import check_sparse
 from sklearn_xc._input.sklearn_private import num_samples
 from sklearn_xc._labels.name_lists import are_name_lists, read_name_lists
 from sklearn_xc._labels.names import check_label_names, column_names
-from sklearn_xc._labels.out_of_fold import classes_of
-from sklearn_xc._topk import topk, unwrap
+from sklearn_xc._topk import classes_of, topk, unwrap
 from sklearn_xc.inspection._style import COLOURS, axes_for, finish
 from sklearn_xc.metrics import propensity
 from sklearn_xc.metrics.bootstrap import bootstrap_ratio

@@ -17,18 +17,16 @@ from sklearn_xc._input.arguments import (
     refuse_masks_and_dates,
 )
 from sklearn_xc._input.checks import check_targets
-from sklearn_xc._input.data import Targets, check_sparse
+from sklearn_xc._input.data import Targets, as_rows, check_sparse, n_rows
 from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
-from sklearn_xc._labels.out_of_fold import (
+from sklearn_xc._parallel.memory import require_bytes
+from sklearn_xc.ensemble.members import (
     Answers,
-    as_rows,
     fit_clone,
-    n_rows,
     named_errors,
     predict_topk_of,
     tagger_in,
 )
-from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc.model_selection._cross_validate import refuse_stratified
 
 _WHO = "cross_val_topk"

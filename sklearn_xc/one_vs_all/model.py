@@ -9,10 +9,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.checks import check_instances
-from sklearn_xc._input.data import CsrRows
+from sklearn_xc._input.data import CsrRows, in_parts
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import Scorer, best_of_pairs
-from sklearn_xc._labels.out_of_fold import in_parts
 from sklearn_xc._state.fitted import reads_snapshot, shallow_copy
 from sklearn_xc._state.schema import Number, Record, declares
 from sklearn_xc._weights.label_weights import LabelWeights

@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.model_selection import (
     KFold,
     RepeatedStratifiedKFold,
@@ -27,9 +26,9 @@ from sklearn_xc._input.arguments import (
     is_list_of_folds,
 )
 from sklearn_xc._input.checks import check_targets, check_training_instances, check_weights
-from sklearn_xc._input.data import CsrRows, DenseRows, Targets
+from sklearn_xc._input.data import CsrRows, DenseRows, Targets, as_rows, n_rows
+from sklearn_xc._input.routing import RoutesFit
 from sklearn_xc._input.sklearn_private import Interval, fit_context, safe_indexing
-from sklearn_xc._labels.out_of_fold import RoutesFit
 from sklearn_xc._parallel.memory import allocator, array_bytes
 from sklearn_xc._parallel.progress import Fit, Progress
 from sklearn_xc._state.fitted import fits_in_one_step
@@ -343,8 +342,9 @@ prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
                 f"OvALinearXCCV: cv: {cv} keeps the shares of classes, which an indicator does not "
                 "have. Use KFold, ShuffleSplit or a number of folds."
             )
-        X, y = with_rows(X), with_rows(y)
-        return check_folds(cv.split(X, y, **params), X.shape[0], "OvALinearXCCV", self.cv)
+        X, y = as_rows(X), as_rows(y)
+        n = n_rows(X, "OvALinearXCCV")
+        return check_folds(cv.split(X, y, **params), n, "OvALinearXCCV", self.cv)
 
     def _choose(self, Cs: np.ndarray, grid: range, score: "FoldScorer", fit: Fit) -> None:
         """Score values of C on the folds, and set the attributes of the search."""
@@ -428,7 +428,7 @@ class FoldScorer:
         store: BlockStore | None,
     ) -> None:
         self.estimator, self.scorer, self.folds, self.Cs = estimator, scorer, folds, Cs
-        self.X, self.y = with_rows(X), with_rows(y)
+        self.X, self.y = as_rows(X), as_rows(y)
         self.instances, self.targets, self.weight = instances, targets, weight
         self.store, self._n_calls = store, 0
         self.n_unsolved: list[int] = []
@@ -576,13 +576,6 @@ def _beyond(scores: np.ndarray, values: list[int], n_values: int) -> list[int]:
     if last < n_values - 1 and scores[last] == best and (scores[values[:-1]] < best).all():
         return list(range(last + 1, min(last + 3, n_values)))
     return []
-
-
-def with_rows(array: Any) -> Any:
-    """Return X or y in a container whose rows can be taken."""
-    if sp.issparse(array):
-        return array.tocsr()
-    return array if hasattr(array, "shape") else np.asarray(array)
 
 
 def check_scoring(scoring: Any) -> Any:

@@ -21,6 +21,7 @@ from sklearn_xc._input.parts import (
     is_bound_to_columns,
     may_refit,
 )
+from sklearn_xc._input.routing import RoutesFit
 from sklearn_xc._input.sklearn_private import (
     CallbackSupportMixin,
     HasMethods,
@@ -34,7 +35,6 @@ from sklearn_xc._labels.changes import ChangeableLabels, estimator_of_labels, es
 from sklearn_xc._labels.features import LabelFeatures
 from sklearn_xc._labels.name_lists import are_name_lists, warn_of_missing, warn_of_separator
 from sklearn_xc._labels.names import as_name_array
-from sklearn_xc._labels.out_of_fold import RoutesFit
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import SavedEstimator, fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Array, Estimator, Tested, declares

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc._labels.out_of_fold import Answers
+from sklearn_xc.ensemble.members import Answers
 from sklearn_xc.ensemble.stacking.learner import best_mixture, best_threshold
 from sklearn_xc.ensemble.stacking.pairs import (
     describe,

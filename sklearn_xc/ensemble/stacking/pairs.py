@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from sklearn_xc._input.sklearn_private import check_method_params
-from sklearn_xc._labels.out_of_fold import named_errors
 from sklearn_xc.ensemble.held_out import HeldOut
+from sklearn_xc.ensemble.members import named_errors
 from sklearn_xc.ensemble.stacking.learner import (
     BoostedTrees,
     Mixture,

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.arguments import check_count, refuse_masks_and_dates
 from sklearn_xc._input.checks import check_training_instances
-from sklearn_xc._input.data import check_sparse
+from sklearn_xc._input.data import as_rows, check_sparse, in_parts, n_rows
 from sklearn_xc._input.sklearn_private import (
     BaseComposition,
     HasMethods,
@@ -24,14 +24,6 @@ from sklearn_xc._input.sklearn_private import (
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import rows_of_like_size
 from sklearn_xc._labels.changes import estimator_of_labels, estimator_with_classes
-from sklearn_xc._labels.out_of_fold import (
-    Answers,
-    as_rows,
-    in_parts,
-    n_rows,
-    named_errors,
-    predict_topk_of,
-)
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.threads import count_threads, openmp_threads
@@ -39,6 +31,7 @@ from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Estimator, Number, Record, Texts, declares
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.ensemble.held_out import LearnsFromHeldOut, Members
+from sklearn_xc.ensemble.members import Answers, named_errors, predict_topk_of
 from sklearn_xc.ensemble.stacking.learner import best_threshold, probabilities
 from sklearn_xc.ensemble.stacking.pairs import (
     Candidates,

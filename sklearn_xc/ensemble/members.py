@@ -1,19 +1,15 @@
-"""Fits of any classifier to some rows, and its top k of others."""
+"""Any classifier as a part of another: its fit to some rows, and its top k of others."""
 
 import time
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from inspect import signature
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Bunch
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from sklearn_xc._input.sklearn_private import num_samples, safe_indexing
+from sklearn_xc._input.data import as_rows
+from sklearn_xc._input.sklearn_private import safe_indexing
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.names import positions_of
 from sklearn_xc._parallel.progress import Task
@@ -34,35 +30,6 @@ class Answers(NamedTuple):
 
     labels: np.ndarray
     scores: np.ndarray
-
-
-def as_rows(data: Any) -> Any:
-    """Return data in a form that can be indexed by rows."""
-    if hasattr(data, "tocsr"):
-        return data.tocsr()
-    is_array_like = hasattr(data, "__array__") and not hasattr(data, "__getitem__")
-    return np.asarray(data) if is_array_like else data
-
-
-def n_rows(X: Any, caller: str) -> int:
-    """Return the number of instances, at least one."""
-    n = int(num_samples(X))
-    if not n:
-        shape = getattr(X, "shape", (0,))
-        raise ValueError(
-            f"{caller}: X has 0 sample(s) (shape={shape}), a minimum of 1 is required by {caller}."
-        )
-    return n
-
-
-def in_parts(X: Any, n: int, size: int) -> Iterator[Any]:
-    """Yield the n instances of X in chunks of `size` rows."""
-    X = as_rows(X)
-    if n <= size:
-        yield X
-        return
-    for first in range(0, n, size):
-        yield safe_indexing(X, slice(first, min(first + size, n)))
 
 
 def fit_clone(
@@ -109,78 +76,6 @@ def tagger_in(estimator: Any) -> Any:
         is_pipeline = hasattr(estimator, "steps")
         estimator = estimator.steps[-1][1] if is_pipeline else getattr(estimator, "estimator", None)
     return estimator
-
-
-class RoutesFit:
-    """Passes arguments of ``fit`` on to the estimators inside and to `cv`.
-
-    The rules are those of :class:`sklearn.calibration.CalibratedClassifierCV`, but without metadata
-    routing weights reach the last step of a Pipeline, too.
-    """
-
-    #: Whether weights also count after the training of the parts.
-    _weighs_answers = True
-
-    def _routed_parts(self) -> dict[str, Any]:
-        """Return the estimators to fit, by name; None for a default. Defined by subclasses."""
-        raise NotImplementedError
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return the metadata that ``fit`` passes on to the estimators inside and to `cv`.
-
-        Returns
-        -------
-        sklearn.utils.metadata_routing.MetadataRouter
-        """
-        to_fit = MethodMapping().add(caller="fit", callee="fit")
-        to_split = MethodMapping().add(caller="fit", callee="split")
-        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        router.add(method_mapping=to_fit, **self._routed_parts())
-        return router.add(cv=getattr(self, "cv", None), method_mapping=to_split)
-
-    def _routed(self, weight: np.ndarray | None, params: Mapping[str, Any]) -> Bunch:
-        """Return the arguments of ``fit`` of each part, by its name, and of ``cv.split``."""
-        parts = self._routed_parts()
-        caller = type(self).__name__
-        if sklearn.get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", sample_weight=weight, **params)
-        else:
-            if params and not parts.keys() - {"final_estimator"}:
-                raise TypeError(
-                    f"{caller}: fit got {sorted(params)}, but trains no estimator that takes them. "
-                    "Arguments for cv need metadata routing: "
-                    "sklearn.set_config(enable_metadata_routing=True)."
-                )
-            routed = Bunch(cv=Bunch(split={}))
-            for name, part in parts.items():
-                further = {} if name == "final_estimator" else params
-                routed[name] = Bunch(fit={**further, **self._weight_argument(name, part, weight)})
-        for name, part in parts.items():
-            if part is None and weight is not None:
-                routed[name] = Bunch(fit={"sample_weight": weight})
-        return routed
-
-    def _weight_argument(self, name: str, part: Any, weight: np.ndarray | None) -> dict[str, Any]:
-        """Return weights as an argument of ``fit`` of a part, in a Pipeline of its last step."""
-        if part is None or weight is None:
-            return {}
-        prefix = ""
-        while hasattr(part, "steps"):
-            step, part = part.steps[-1]
-            prefix += f"{step}__"
-        taken = signature(part.fit).parameters.values()
-        takes_weights = any(
-            one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in taken
-        )
-        if self._weighs_answers and not takes_weights:
-            warnings.warn(
-                f"{type(self).__name__}: {name} does not take sample_weight: it is trained without "
-                "weights, and only what is learned from its scores is weighted.",
-                UserWarning,
-                stacklevel=7,
-            )
-            return {}
-        return {f"{prefix}sample_weight": weight}
 
 
 def predict_topk_of(
