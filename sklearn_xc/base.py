@@ -1,6 +1,5 @@
 """Base class of the estimators: top-k prediction, and the answers derived from it."""
 
-import warnings
 from functools import cache
 from numbers import Integral
 from typing import Any
@@ -25,6 +24,7 @@ from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc._state.fitted import SavedEstimator, reads_snapshot, shallow_copy
 from sklearn_xc._state.schema import Array, Choice, Number, Tested, declares
 from sklearn_xc._topk import check_topk_size, just_below
+from sklearn_xc._warnings import warn
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics import precision_at_k
 
@@ -403,17 +403,16 @@ class XCClassifier(
         return np.flatnonzero(self.label_counts_ == 0)
 
     def _warn_of_unseen(self) -> None:
-        """Warn of unseen labels; ``fit`` calls it directly, because of `stacklevel`."""
+        """Warn of unseen labels."""
         unseen = self._unseen_labels
         if not unseen.size:
             return
         some = ", ".join(repr(label) for label in self.classes_[unseen[:5]].tolist())
-        warnings.warn(
+        warn(
             f"{type(self).__name__}: {unseen.size} of {len(self.classes_)} labels have no training "
             f"instance{self._also_lacking} ({some}{', ...' if unseen.size > 5 else ''}). They are "
             "never predicted, and rank below all others.",
             UnseenLabelWarning,
-            stacklevel=5,
         )
 
     def _n_considered(self, X: Any = ()) -> int:

@@ -24,7 +24,7 @@ MIDDLE = {"search", "metrics"}
 PRIVATE = {"_input", "_labels", "_state", "_parallel", "_training", "_weights", "_compile"}
 LEAVES = {"datasets", "model_selection", "inspection", "command_line", "integrations"}
 #: Files at the root.
-BASE = {"base", "exceptions", "_topk", "sklearn_xc"}
+BASE = {"base", "exceptions", "_topk", "_warnings", "sklearn_xc"}
 
 BELOW = MIDDLE | PRIVATE | BASE
 ALLOWED = {
@@ -34,7 +34,7 @@ ALLOWED = {
     **dict.fromkeys(MIDDLE, BELOW),
     **dict.fromkeys(PRIVATE | BASE, BELOW),
     **dict.fromkeys(LEAVES, ESTIMATOR_FOLDERS | AROUND | BELOW | LEAVES),
-    "_compile": {"_compile", "exceptions"},
+    "_compile": {"_compile", "exceptions", "_warnings"},
     "__main__": {"command_line"},
 }
 #: What kernels may import from outside the package, besides the standard library.

@@ -4,9 +4,15 @@ Nothing here imports numba, so that estimators can import this file at no cost.
 """
 
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from sklearn_xc._warnings import warn
+
+# Of the process, not of the thread or context: kernels are compiled in the threads of joblib too.
+_lock = threading.Lock()
+_n_verbose = 0
+_is_announced = _has_warned = False
 
 
 class KernelCacheWarning(UserWarning):
@@ -28,12 +34,6 @@ class KernelCacheWarning(UserWarning):
     >>> clf.predict(np.eye(3))
     array([0, 1, 2])
     """
-
-
-# Of the process, not of the thread or context: kernels are compiled in the threads of joblib too.
-_lock = threading.Lock()
-_n_verbose = 0
-_is_announced = _has_warned = False
 
 
 @contextmanager
@@ -80,4 +80,4 @@ def warn_once(problem: str) -> None:
         if _has_warned:
             return
         _has_warned = True
-    warnings.warn(problem, KernelCacheWarning, stacklevel=2)
+    warn(problem, KernelCacheWarning)

@@ -1,6 +1,5 @@
 """Arguments of ``fit`` for the estimators inside another one."""
 
-import warnings
 from collections.abc import Mapping
 from inspect import signature
 from typing import Any
@@ -9,6 +8,8 @@ import numpy as np
 import sklearn
 from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from sklearn_xc._warnings import warn
 
 
 class RoutesFit:
@@ -73,11 +74,9 @@ class RoutesFit:
             one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in taken
         )
         if self._weighs_answers and not takes_weights:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: {name} does not take sample_weight: it is trained without "
                 "weights, and only what is learned from its scores is weighted.",
-                UserWarning,
-                stacklevel=7,
             )
             return {}
         return {f"{prefix}sample_weight": weight}

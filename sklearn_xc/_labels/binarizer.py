@@ -1,7 +1,6 @@
 """Lists of names as a sparse indicator, and back."""
 
 import copy
-import warnings
 from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
@@ -22,11 +21,9 @@ from sklearn_xc._labels.name_lists import (
 )
 from sklearn_xc._labels.names import as_name_array, as_name_of_kind, check_label_names
 from sklearn_xc._state.schema import Array, Holds, declares
+from sklearn_xc._warnings import warn
 from sklearn_xc.exceptions import UnknownLabelWarning
 from sklearn_xc.metrics.check import as_array, pairs_of_dense, pairs_of_sparse
-
-#: From a warning to the caller of ``fit``: a decorator, fit and ``_fit`` are between.
-_STACKLEVEL = 4
 
 
 @declares(
@@ -303,7 +300,7 @@ class LabelBinarizerXC(BaseEstimator):
         caller = type(self).__name__
         if self.separator is None and all(len(row) < 2 for row in rows):
             texts = [name for row in rows for name in row if isinstance(name, str)]
-            warn_of_separator(texts, caller, _STACKLEVEL)
+            warn_of_separator(texts, caller)
         counts = Counter(name for row in rows for name in row)
         if self.classes is None:
             names = sorted(counts)
@@ -392,4 +389,4 @@ class LabelBinarizerXC(BaseEstimator):
             raise ValueError(
                 f"{message} handle_unknown='ignore' leaves them out, 'add' gives them columns."
             )
-        warnings.warn(f"{message} They are left out.", UnknownLabelWarning, stacklevel=3)
+        warn(f"{message} They are left out.", UnknownLabelWarning)

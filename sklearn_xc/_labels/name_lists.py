@@ -1,7 +1,6 @@
 """Targets as lists of names: a list for each instance, or one text with a separator."""
 
 import re
-import warnings
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
@@ -16,6 +15,7 @@ from sklearn_xc._input.arguments import (
     refuse_masks_and_dates,
 )
 from sklearn_xc._labels.names import did_you_mean
+from sklearn_xc._warnings import warn
 from sklearn_xc.exceptions import UnknownLabelWarning
 
 #: Likely separators, which names rarely contain.
@@ -115,16 +115,14 @@ def read_name_lists(y: Any, separator: str | None, caller: str) -> list[list]:
     return rows
 
 
-def warn_of_separator(texts: list[str], caller: str, stacklevel: int) -> None:
+def warn_of_separator(texts: list[str], caller: str) -> None:
     """Warn if more than a tenth of texts, each read as one name, seem to hold several."""
     for one in _LIKELY_SEPARATORS:
         several = [text for text in texts if one in text]
         if len(several) > len(texts) / 10:
-            warnings.warn(
+            warn(
                 f"{caller}: each text of y is taken for one name, but many hold {one!r}, such as "
                 f"{several[0]!r}. If these are several names, pass separator={one!r}.",
-                UserWarning,
-                stacklevel=stacklevel + 1,
             )
             return
 
@@ -143,27 +141,24 @@ def refuse_written_lists(rows: Iterable, name: str, remedy: str = _READ_BACK) ->
         )
 
 
-def warn_of_missing(y: Iterable, caller: str, stacklevel: int) -> None:
+def warn_of_missing(y: Iterable, caller: str) -> None:
     """Warn that rows without an entry are trained as rows without labels."""
     missing = [row for row, names in enumerate(y) if is_missing(names)]
     if missing:
-        warnings.warn(
+        warn(
             f"{caller}: the labels of {len(missing)} rows of y are missing (row {missing[0]} "
             "first): these rows are trained as rows without labels. If their labels are unknown, "
             "drop them.",
-            UserWarning,
-            stacklevel=stacklevel + 1,
         )
 
 
 def warn_of_unknown(names: Iterable, known: Iterable, name: str) -> None:
     """Warn that none of some names is known."""
     names = list(dict.fromkeys(names))
-    warnings.warn(
+    warn(
         f"{name}: none of the {len(names)} names is known: {names[0]!r}"
         f"{', ...' if len(names) > 1 else '.'}{did_you_mean(names[0], known)}",
         UnknownLabelWarning,
-        stacklevel=4,
     )
 
 

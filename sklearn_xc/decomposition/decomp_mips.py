@@ -1,7 +1,6 @@
 """Classification over many labels, trained on those that a decomposed search finds."""
 
 import math
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -21,6 +20,7 @@ from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.threads import count_threads, one_blas_thread
 from sklearn_xc._state.fitted import fits_in_one_step, shallow_copy
+from sklearn_xc._warnings import warn
 from sklearn_xc.base import threshold_for
 from sklearn_xc.decomposition._model import HiddenLayerModel
 from sklearn_xc.decomposition._training_set import TrainingConfig, TrainingSet, merge_instances
@@ -636,10 +636,9 @@ class DecompMIPSClassifier(HiddenLayerModel):
             return
         gain = float(scores[-1] - scores[:-1].max())
         if gain > _STILL_RISING:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: held-out instances were still ranked better, by "
                 f"{gain:.2g} of nDCG@5, in the last of max_iter={self.max_iter} epochs. Raise "
                 "max_iter or learning_rate.",
                 ConvergenceWarning,
-                stacklevel=5,
             )

@@ -187,7 +187,7 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         with one_blas_thread():
             self._add_labels(label_features, classes)
         if len(self._unseen_labels) > n_unseen:
-            self._warn_of_added()
+            self._warn_of_unseen()
         return self
 
     def _instances(self, X: Any, *, reset: bool = False) -> CsrRows:
@@ -489,10 +489,6 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
             setattr(self, attribute, both[order])
         self._seen = self._seen.with_labels(n_new, order)
         self._unseen_labels = self._find_unseen()
-
-    def _warn_of_added(self) -> None:
-        """Warn of unseen labels, as deep below the caller as where ``fit`` does it."""
-        self._warn_of_unseen()
 
     def _find_unseen(self) -> np.ndarray:
         unseen = super()._find_unseen()

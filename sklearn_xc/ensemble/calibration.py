@@ -2,7 +2,6 @@
 
 import itertools
 import time
-import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
@@ -22,6 +21,7 @@ from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Array, Choice, Estimator, Holds, Number, Record, declares
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc._training.bounded_logistic import fit_bounded_logistic
+from sklearn_xc._warnings import warn
 from sklearn_xc.ensemble.held_out import MOST_ROWS, ScoredPairs
 from sklearn_xc.ensemble.wrapped import AnswersBlankRows, WrappedClassifier, reads_features
 from sklearn_xc.exceptions import SmallGroupWarning
@@ -494,12 +494,11 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
                 f"({found[group]})"
                 for group in small
             )
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: {small.size} of {len(edges) + 1} groups of labels have "
                 f"fewer than {_FEW} relevant held-out pairs: {names}. Their probabilities lean on "
                 "those of the others. Lower n_groups, or hold more rows out (cv).",
                 SmallGroupWarning,
-                stacklevel=5,
             )
 
     def _keep_rest(self, pairs: ScoredPairs) -> None:

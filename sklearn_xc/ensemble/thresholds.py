@@ -1,7 +1,6 @@
 """Thresholds tuned on held-out rows, for label sets of any size."""
 
 import time
-import warnings
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, 
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import fits_in_one_step
 from sklearn_xc._state.schema import Array, Number, declares
+from sklearn_xc._warnings import warn
 from sklearn_xc.ensemble.held_out import ScoredPairs
 from sklearn_xc.ensemble.wrapped import WrappedClassifier
 from sklearn_xc.metrics.frequency_groups import frequency_edges, group_of
@@ -470,12 +470,11 @@ class ThresholdTuner(WrappedClassifier):
         else:
             counts = most_recall(ranking, self.min_precision)
             if cells.n == 1 and not counts.any():
-                warnings.warn(
+                warn(
                     f"{type(self).__name__}: no threshold has a precision of min_precision="
                     f"{self.min_precision} on the {pairs.n} held-out rows: next to nothing will be "
                     "predicted. Lower min_precision.",
                     UndefinedMetricWarning,
-                    stacklevel=6,
                 )
         return ranking.thresholds(counts)
 

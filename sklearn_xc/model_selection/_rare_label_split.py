@@ -1,6 +1,5 @@
 """A splitter that keeps rare labels in the training rows."""
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from sklearn_xc._input.arguments import check_count, draw_seed
 from sklearn_xc._input.checks import check_targets
 from sklearn_xc._input.sklearn_private import num_samples
 from sklearn_xc._labels.name_lists import are_name_lists, check_separator
+from sklearn_xc._warnings import warn
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.model_selection.kernels import assign_rows
 
@@ -185,10 +185,9 @@ def _assign_folds(Y: sp.csr_array, counts: np.ndarray, n_splits: int) -> np.ndar
     n_equal = np.bincount(by_row[1], fold.repeat(np.diff(by_row[0])) == first[by_row[1]])
     n_lost = np.count_nonzero(n_equal == counts)
     if n_lost:
-        warnings.warn(
+        warn(
             f"{_WHO}: {n_lost} labels have no training instance in some split, though they have "
             "two positives or more. A larger n_splits leaves more choice.",
             UnseenLabelWarning,
-            stacklevel=3,
         )
     return fold

@@ -44,9 +44,6 @@ from sklearn_xc.one_vs_all.training import (
 )
 from sklearn_xc.one_vs_all.warm_start import FittedWeights
 
-#: Stack level of the caller of ``fit`` in a function that it calls, with two decorators between.
-STACKLEVEL = 5
-
 
 @declares()
 class OvALinearXC(LinearModel):
@@ -295,7 +292,7 @@ class OvALinearXC(LinearModel):
         with self._store(instances, targets, weight, start=previous and previous.arrays) as store:
             self._train(instances, targets, weight, self._fitted_cost, progress, store, previous)
             progress.end()
-        warn_of_fit(self, STACKLEVEL)
+        warn_of_fit(self)
         self._warn_of_unseen()
         return self
 
@@ -470,7 +467,7 @@ class OvALinearXC(LinearModel):
         self.n_samples_fit_ = max(self.n_samples_fit_, new.n_samples_fit_)
         self._unseen_labels = self._find_unseen()
         self._weights.unseen = self._unseen_labels
-        warn_of_fit(new, STACKLEVEL)
+        warn_of_fit(new)
         new._warn_of_unseen()
         return self
 

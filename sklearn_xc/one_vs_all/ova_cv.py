@@ -3,7 +3,6 @@
 import dataclasses
 import inspect
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -32,11 +31,12 @@ from sklearn_xc._input.sklearn_private import Interval, fit_context, safe_indexi
 from sklearn_xc._parallel.memory import allocator, array_bytes
 from sklearn_xc._parallel.progress import Fit, Progress
 from sklearn_xc._state.fitted import fits_in_one_step
+from sklearn_xc._warnings import warn
 from sklearn_xc.exceptions import ConvergenceWarning, GridEdgeWarning
 from sklearn_xc.metrics import TopKScorer, get_scorer
 from sklearn_xc.one_vs_all.checkpoints import BlockStore
 from sklearn_xc.one_vs_all.losses import MarginLoss
-from sklearn_xc.one_vs_all.ova import STACKLEVEL, OvALinearXC, with_cost
+from sklearn_xc.one_vs_all.ova import OvALinearXC, with_cost
 from sklearn_xc.one_vs_all.problem import (
     OneVsAllProblem,
     build_problem,
@@ -288,7 +288,7 @@ prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
             progress.end()
         self._warn_of_folds(score)
         self._warn_of_edge()
-        warn_of_fit(self, STACKLEVEL)
+        warn_of_fit(self)
         self._warn_of_unseen()
         return self
 
@@ -364,12 +364,11 @@ prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
     def _warn_of_folds(self, score: "FoldScorer") -> None:
         unsolved = [n for n in score.n_unsolved if n]
         if unsolved:
-            warnings.warn(
+            warn(
                 f"OvALinearXCCV: in {len(unsolved)} of {len(score.n_unsolved)} fits to the folds, "
                 f"up to {max(unsolved)} labels stopped before their stopping rule held. Raise "
                 "max_iter or tol, or leave out the largest Cs.",
                 ConvergenceWarning,
-                stacklevel=STACKLEVEL,
             )
 
     def _warn_of_edge(self) -> None:
@@ -382,11 +381,10 @@ prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
         both = both[np.isfinite(both).all(axis=1)].sum(axis=0)
         if both[0] > both[1]:
             which, where = ("smallest", "smaller") if best == 0 else ("largest", "larger")
-            warnings.warn(
+            warn(
                 f"OvALinearXCCV: the best C, {self.C_:.3g}, is the {which} of the {last + 1} in "
                 f"Cs_. A {where} one may be better: give Cs as an array that reaches farther.",
                 GridEdgeWarning,
-                stacklevel=STACKLEVEL,
             )
 
 

@@ -10,7 +10,6 @@ Labels with equal problems share a solution. No result depends on the blocks or 
 
 import dataclasses
 import itertools
-import warnings
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from sklearn_xc._parallel.engines import Engine, Workers
 from sklearn_xc._parallel.memory import Spill, allocator, release, require_bytes
 from sklearn_xc._parallel.progress import Fit, Progress, StopFlag
 from sklearn_xc._parallel.threads import one_blas_thread
+from sklearn_xc._warnings import warn
 from sklearn_xc.exceptions import ConvergenceWarning, MemoryBudgetError, PruningWarning
 from sklearn_xc.one_vs_all.blocks import MAX_LANES, MORE_ROOM, BlockPlan, plan_blocks
 from sklearn_xc.one_vs_all.checkpoints import BlockStore
@@ -535,7 +535,7 @@ def fit_report(solutions: list[BlockSolution], row_of_label: np.ndarray) -> dict
     }
 
 
-def warn_of_fit(estimator: Any, stacklevel: int) -> None:
+def warn_of_fit(estimator: Any) -> None:
     """Warn of labels that did not converge, and of a loss in accuracy by pruning."""
     name, report = type(estimator).__name__, estimator.fit_report_
     is_trained = np.ones(len(report["status"]), bool)
@@ -557,17 +557,15 @@ def warn_of_fit(estimator: Any, stacklevel: int) -> None:
         labels = np.flatnonzero((report["status"] == status) & is_trained)
         if labels.size:
             some = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
-            warnings.warn(
+            warn(
                 f"{name}: {labels.size} of {len(is_trained)} labels {text.format(some)}",
                 ConvergenceWarning,
-                stacklevel=stacklevel,
             )
     total, increase = (report[name][is_trained].sum() for name in ("objective", "pruning_increase"))
     if increase > _LARGE_INCREASE * total:
-        warnings.warn(
+        warn(
             f"{name}: prune={estimator.prune} raised the sum of all objectives by "
             f"{increase / total:.0%}: weights were removed that predictions need. Lower it: "
             "weights are the smaller, the larger X is.",
             PruningWarning,
-            stacklevel=stacklevel,
         )

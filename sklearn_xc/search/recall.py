@@ -1,9 +1,8 @@
 """How many of the truly best rows a search finds."""
 
-import warnings
-
 import numpy as np
 
+from sklearn_xc._warnings import warn
 from sklearn_xc.exceptions import RecallWarning
 from sklearn_xc.search.exact import ExactIndex
 from sklearn_xc.search.protocol import MipsIndex
@@ -106,11 +105,10 @@ def check_recall(
     """
     recall = search_recall(index, W, first, last, V, k, n_candidates)
     if recall < floor:
-        warnings.warn(
+        warn(
             f"{type(index).__name__} finds {recall:.3f} of the {k} best labels among "
             f"n_candidates={n_candidates}, expected at least {floor:g}. Raise n_candidates, build "
             "the index again if the weights have moved far since, or use ExactIndex.",
             RecallWarning,
-            stacklevel=2,
         )
     return recall

@@ -1,7 +1,6 @@
 """Parameters and training of both softmax estimators: all but the step."""
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -17,6 +16,7 @@ from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import fits_in_one_step, shallow_copy
+from sklearn_xc._warnings import warn
 from sklearn_xc._weights.class_weights import ClassWeights, scores_bytes
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.softmax._model import SoftmaxModel
@@ -394,7 +394,7 @@ class SoftmaxClassifier(SoftmaxModel):
                 f"{guessing:.3g}: learning_rate={rate} is too high."
             )
         if text:
-            warnings.warn(f"{type(self).__name__}: {text}", ConvergenceWarning, stacklevel=5)
+            warn(f"{type(self).__name__}: {text}", ConvergenceWarning)
 
     def _count(
         self, instances: CsrRows, pairs: ClassPairs, n_classes: int, is_warm: bool

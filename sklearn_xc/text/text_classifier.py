@@ -208,7 +208,7 @@ class TextClassifierXC(
         given = y
         self.binarizer_, y = self._read_targets(y)
         if self.binarizer_ is not None:
-            warn_of_missing(as_sequence(given), caller, stacklevel=4)
+            warn_of_missing(as_sequence(given), caller)
         n = int(num_samples(X))
         if num_samples(y) != n:
             raise ValueError(f"{caller}: y has {num_samples(y)} rows and X has {n}.")
@@ -594,7 +594,7 @@ class TextClassifierXC(
             if sp.issparse(y) or np.ndim(y) != 1:
                 return None, y
             y = check_class_array(y, f"{caller}: y")
-            warn_of_separator([one for one in y if isinstance(one, str)], caller, stacklevel=5)
+            warn_of_separator([one for one in y if isinstance(one, str)], caller)
             return None, y
         binarizer = LabelBinarizerXC(separator=self.separator, min_count=self.min_count)
         Y = binarizer.fit_transform(y)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from sklearn_xc._parallel.engines import Numbered, Work
 from sklearn_xc._parallel.threads import one_blas_thread
+from sklearn_xc._warnings import warn
 
 #: Identifies this process among all of a cluster.
 PROCESS = uuid.uuid4().hex
@@ -51,7 +52,7 @@ def in_window(
         for warning in outcome.warnings:
             if warning not in shown:
                 shown.add(warning)
-                warnings.warn(*warning, stacklevel=3)
+                warn(*warning)
         yield number, outcome.result
 
 
