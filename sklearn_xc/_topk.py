@@ -7,51 +7,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import check_count, refuse_masks_and_dates
+from sklearn_xc._input.arguments import check_topk_size, refuse_masks_and_dates
 from sklearn_xc._input.data import check_sparse
 from sklearn_xc._input.sklearn_private import ConstantPredictor, num_samples, safe_indexing
 from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
-from sklearn_xc._parallel.memory import require_bytes
 
 #: Number of dense scores of a foreign estimator that are reduced at a time.
 _PIECE = 2**24
-#: Answers of fewer entries are allocated without a check of the free memory.
-_SMALL_ANSWER = 2**22
 #: Labels that may be returned, or a function that reads them from n and ``classes_``.
 Allowed = Callable[[int, np.ndarray], AllowedLabels | None] | AllowedLabels | None
-#: Bytes of a label and a score.
-_ENTRY_BYTES = 16
-
-
-def check_topk_size(k: Any, X: Any, model: Any = None) -> int:
-    """Return `k` as an int if it is a count and an answer with k columns fits into memory.
-
-    Parameters
-    ----------
-    k : object
-        A positive integer.
-    X : object
-        The instances, perhaps not checked yet.
-    model : XCClassifier, default=None
-        Named in messages; the answer has to fit into its ``max_memory``.
-
-    Raises
-    ------
-    ValueError
-        If `k` is no positive integer.
-    MemoryBudgetError
-        If the answer does not fit.
-    """
-    caller = "topk" if model is None else type(model).__name__
-    allowed = None if model is None else model._allowed_bytes()
-    k = check_count(k, f"{caller}: k")
-    shape = getattr(X, "shape", None)
-    n = shape[0] if shape else len(X) if hasattr(X, "__len__") else 1
-    if n * k > _SMALL_ANSWER or (allowed is not None and n * k * _ENTRY_BYTES > allowed):
-        what = f"the answer, {n} instances x k={k}"
-        advice = "Lower k, or predict fewer instances."
-        require_bytes(n * k * _ENTRY_BYTES, allowed, what, advice, caller)
-    return k
 
 
 def unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._input.arguments import check_count
+from sklearn_xc._input.arguments import check_count, check_topk_size
 from sklearn_xc._input.checks import check_classes, check_indicator, check_instances, check_weights
 from sklearn_xc._input.data import CsrRows, Targets, check_sparse, in_parts, n_rows
 from sklearn_xc._input.parts import ParameterizedParts
@@ -23,7 +23,7 @@ from sklearn_xc._parallel.memory import parse_bytes
 from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc._state.fitted import SavedEstimator, reads_snapshot, shallow_copy
 from sklearn_xc._state.schema import Array, Choice, Number, Tested, declares
-from sklearn_xc._topk import check_topk_size, just_below
+from sklearn_xc._topk import just_below
 from sklearn_xc._warnings import warn
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics import precision_at_k

@@ -8,6 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
+from sklearn_xc._parallel.memory import require_bytes
+
+#: Bytes of a label and a score.
+_ENTRY_BYTES = 16
+
 
 def frame_columns(values: Any) -> list | None:
     """Return the column names of a data frame or Arrow table, None for anything else."""
@@ -180,6 +185,36 @@ def check_count(value: Any, name: str, least: int = 1, most: int | None = None) 
         values = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise ValueError(f"{name} must be an integer {values}. Got {value!r}.")
     return int(value)
+
+
+def check_topk_size(k: Any, X: Any, model: Any = None) -> int:
+    """Return `k` as an int if it is a count and an answer with k columns fits into memory.
+
+    Parameters
+    ----------
+    k : object
+        A positive integer.
+    X : object
+        The instances, perhaps not checked yet.
+    model : XCClassifier, default=None
+        Named in messages; the answer has to fit into its ``max_memory``.
+
+    Raises
+    ------
+    ValueError
+        If `k` is no positive integer.
+    MemoryBudgetError
+        If the answer does not fit.
+    """
+    caller = "topk" if model is None else type(model).__name__
+    allowed = None if model is None else model._allowed_bytes()
+    k = check_count(k, f"{caller}: k")
+    shape = getattr(X, "shape", None)
+    n = shape[0] if shape else len(X) if hasattr(X, "__len__") else 1
+    what = f"the answer, {n} instances x k={k}"
+    advice = "Lower k, or predict fewer instances."
+    require_bytes(n * k * _ENTRY_BYTES, allowed, what, advice, caller)
+    return k
 
 
 def refuse_masks_and_dates(values: Any, name: str) -> None:

@@ -17,6 +17,12 @@ import numpy as np
 from sklearn_xc.exceptions import MemoryBudgetError
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+#: Up to this size, arrays are allocated without asking how much the machine has left.
+_SMALL = 2**26
+#: Size of the files, in bytes; each takes a file descriptor.
+_CHUNK_BYTES = 2**28
+#: Rows of more bytes are in a file.
+_LARGE = 2**26
 
 
 def parse_bytes(size: Any, name: str) -> int:
@@ -79,7 +85,7 @@ def available_bytes() -> int | None:
 def require_bytes(
     needed: int, allowed: int | None, what: str, advice: str, caller: str = ""
 ) -> None:
-    """Raise unless `needed` bytes fit into what is allowed and into what the machine has left.
+    """Raise unless `needed` bytes fit into what is allowed and, if large, into free memory.
 
     Parameters
     ----------
@@ -100,20 +106,13 @@ def require_bytes(
         Before anything is allocated.
     """
     name = f"{caller}: " if caller else ""
-    free = available_bytes()
-    limits = [(allowed, "max_memory allows"), (free, "this machine has")]
-    for limit, of_what in limits:
+    free = available_bytes() if needed > _SMALL else None
+    for limit, source in ((allowed, "max_memory allows"), (free, "this machine has")):
         if limit is not None and needed > limit:
             raise MemoryBudgetError(
-                f"{name}{format_bytes(needed)} are needed and {of_what} {format_bytes(limit)}. "
+                f"{name}{format_bytes(needed)} are needed and {source} {format_bytes(limit)}. "
                 f"The largest array is {what}. {advice}"
             )
-
-
-#: Size of the files, in bytes; each takes a file descriptor.
-PIECE = 2**28
-#: Rows of more bytes are in a file.
-_LARGE = 2**26
 
 
 class Spill:
@@ -160,7 +159,7 @@ class Spill:
             first = -(-self._used // 64) * 64
             if self._piece is None or first + size > len(self._piece):
                 what = f"weights beyond {format_bytes(self.allowed)}"
-                self._piece, first = _mapped_file(max(PIECE, size), what, self.caller), 0
+                self._piece, first = _mapped_file(max(_CHUNK_BYTES, size), what, self.caller), 0
             room = self._piece
             self._used = first + size
             self.in_file += size

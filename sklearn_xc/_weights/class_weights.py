@@ -24,8 +24,6 @@ _ROWS_PER_TASK = 2048
 _LEAST_ROWS = 512
 #: What the score of a pair costs, beside one of the scores of all classes.
 _COST_OF_PAIR = 64
-#: Copies of fewer bytes are made without checking free memory.
-_SMALL = 2**26
 
 
 class ClassWeights:
@@ -161,14 +159,13 @@ class ClassWeights:
         """
         n = len(classes)
         d = self.coef.shape[1]
-        if n * d * self.coef.itemsize > _SMALL or allowed is not None:
-            require_bytes(
-                n * d * self.coef.itemsize,
-                allowed,
-                f"the weights of {n} classes x {d} features",
-                "Ask for fewer candidates.",
-                caller,
-            )
+        require_bytes(
+            n * d * self.coef.itemsize,
+            allowed,
+            f"the weights of {n} classes x {d} features",
+            "Ask for fewer candidates.",
+            caller,
+        )
         coef = self.coef[classes]
         scale = self.scale[classes].astype(np.float64)
         # A row that these classes have no weight for may have one of another class.

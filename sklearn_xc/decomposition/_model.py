@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._input.arguments import check_topk_size
 from sklearn_xc._input.checks import check_rows
 from sklearn_xc._input.data import CsrRows, DenseRows, LabelFrequencies, read_only
 from sklearn_xc._input.parts import same_part
@@ -17,7 +18,7 @@ from sklearn_xc._parallel.threads import for_row_ranges
 from sklearn_xc._state.fitted import reads_snapshot
 from sklearn_xc._state.schema import Array, Choice, Number, Record, declares
 from sklearn_xc._topk import check_topk_size
-from sklearn_xc._training.adam import with_intercepts
+from sklearn_xc._training.adam import MovingRows, with_intercepts
 from sklearn_xc.base import ThresholdedScores, XCClassifier
 from sklearn_xc.decomposition._weights import log_odds_of_blank
 from sklearn_xc.decomposition.layers import make_layer
@@ -27,8 +28,6 @@ from sklearn_xc.search.kernels.candidates import rank_labels, score_labels
 #: Embedded values per chunk of rows, and rows per call of a kernel.
 _CHUNK_VALUES = 2**23
 _CHUNK_ROWS = 256
-#: Without max_memory, smaller arrays are made without asking how much memory is free.
-_SMALL = 2**26
 
 #: Labels and scores, best first.
 Found = tuple[np.ndarray, np.ndarray]
@@ -423,6 +422,4 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
         self._require_bytes(shape[0] * shape[1] * self.coef_.itemsize, what.format(*shape), advice)
 
     def _require_bytes(self, needed: int, what: str, advice: str) -> None:
-        allowed = self._allowed_bytes()
-        if allowed is not None or needed > _SMALL:
-            require_bytes(needed, allowed, what, advice, type(self).__name__)
+        require_bytes(needed, self._allowed_bytes(), what, advice, type(self).__name__)

@@ -7,8 +7,6 @@ from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._inputs import CsrRows, TextRows, features_beside
 
-#: Less is allocated without asking how much the machine has left.
-_LITTLE = 2**26
 _ADVICE = (
     "Lower embedding_dim, n_candidates or batch_size of the sampler, pass X as float32, hash the "
     "features into fewer (HashingVectorizer), or leave rare labels out."
@@ -38,9 +36,8 @@ def require_memory(
 ) -> None:
     """Raise MemoryBudgetError, naming the largest array, if not all fit into memory."""
     needed = sum(array.n_bytes for array in arrays)
-    if needed > (_LITTLE if allowed is None else min(_LITTLE, allowed)):
-        largest = max(arrays, key=lambda array: array.n_bytes)
-        require_bytes(needed, allowed, str(largest), advice, estimator)
+    largest = max(arrays, key=lambda array: array.n_bytes)
+    require_bytes(needed, allowed, str(largest), advice, estimator)
 
 
 def fit_arrays(

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._input.arguments import check_topk_size
 from sklearn_xc._input.data import n_rows
 from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._labels.explanation import Explanation, as_row
@@ -19,7 +20,6 @@ from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Array, Choice, Estimator, Holds, Number, Record, declares
-from sklearn_xc._topk import check_topk_size
 from sklearn_xc._training.bounded_logistic import fit_bounded_logistic
 from sklearn_xc._warnings import warn
 from sklearn_xc.ensemble.held_out import MOST_ROWS, ScoredPairs

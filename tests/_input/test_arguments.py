@@ -7,10 +7,14 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import check_count, check_numbers, refuse_masks_and_dates
+from sklearn_xc._input.arguments import (
+    check_count,
+    check_numbers,
+    check_topk_size,
+    refuse_masks_and_dates,
+)
 from sklearn_xc._parallel.memory import parse_bytes
 from sklearn_xc._parallel.threads import count_threads
-from sklearn_xc._topk import check_topk_size
 from sklearn_xc.exceptions import MemoryBudgetError
 
 DATES = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], "datetime64[D]")

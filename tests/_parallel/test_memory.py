@@ -43,6 +43,8 @@ def test_format_bytes(size, text):
 
 def test_require_bytes(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 2000)
+    require_bytes(2001, None, "little", "advice")
+    monkeypatch.setattr(memory, "_SMALL", 0)
     require_bytes(1000, 1000, "what", "advice")
     require_bytes(2000, None, "what", "advice")
     with pytest.raises(

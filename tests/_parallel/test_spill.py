@@ -22,7 +22,7 @@ from sklearn_xc.datasets import make_xc_classification
 )
 def test_what_goes_in_comes_out(sizes, allowed, piece):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "PIECE", piece)
+        patch.setattr(memory, "_CHUNK_BYTES", piece)
         spill = Spill(allowed, "it")
         kinds = [np.int32, np.float32, np.float64]
         arrays = [np.arange(n).astype(kinds[n % 3]) for n in sizes]

@@ -57,6 +57,7 @@ def test_a_row_has_the_same_bits_alone_and_among_others(n_labels):
 def test_dense_scores_are_refused_before_they_are_made(model, X, monkeypatch):
     given, _ = rows(X), model.by_feature
     monkeypatch.setattr(memory, "available_bytes", lambda: 25 * 30 * 8 - 1)
+    monkeypatch.setattr(memory, "_SMALL", 0)
     monkeypatch.setattr(np, "empty", lambda *args: pytest.fail("allocated"))
     with pytest.raises(MemoryBudgetError, match=r"25 instances x 30 labels.*predict_topk"):
         model.scores(given, None)

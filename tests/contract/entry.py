@@ -40,8 +40,6 @@ class Entry:
         that hold trained models are made by a function: every worker collects all tests.
     pieces : mapping of str to int
         Private constants, by dotted name, that have even small work cut up for several threads.
-    small : str
-        Private constant, by dotted name: what needs fewer bytes does not ask for the machine's.
     refused : mapping of str to list
         Values of parameters that ``fit`` refuses, for each parameter.
     memory : tuple of (mapping or callable, str)
@@ -99,7 +97,6 @@ class Entry:
     precise: Mapping[str, Any] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any] | Callable] = field(default_factory=dict)
     pieces: Mapping[str, int] = field(default_factory=dict)
-    small: str = ""
     refused: Mapping[str, list] = field(default_factory=dict)
     memory: tuple[tuple[Mapping[str, Any] | Callable, str], ...] = ()
     labels_apart: bool = False

@@ -253,7 +253,6 @@ ENTRIES = {
             "sklearn_xc.decomposition.gradients.protocol.LEAST_WORK": 1,
             "sklearn_xc.decomposition._model._CHUNK_VALUES": 64,
         },
-        small="sklearn_xc.decomposition._model._SMALL",
         refused={
             **COMMON,
             **SEED,
@@ -305,7 +304,6 @@ ENTRIES = {
             "sklearn_xc.embedding.encoders.bag._TOGETHER": 16,
             "sklearn_xc.embedding._ranking.TOGETHER": 16,
         },
-        small="sklearn_xc.embedding._memory._LITTLE",
         refused={
             **COMMON,
             **SEED,
@@ -456,7 +454,6 @@ if HAS_TRANSFORMERS:
             "sklearn_xc.embedding.encoders.transformer.encoder._TOGETHER": 16,
             "sklearn_xc.embedding._ranking.TOGETHER": 16,
         },
-        small=_ROWS.small,
         refused={**_ROWS.refused, "vectorizer": ["bow", 3, True, KFold()]},
         memory=(({}, "passes whose gradients follow of the encoder"),),
         no_table={"embedding_dim": 10**6, "vectorizer": None},

@@ -37,8 +37,7 @@ def small_machine(entry, monkeypatch):
 
     def take_memory():
         monkeypatch.setattr(memory, "available_bytes", lambda: 100)
-        if entry.small:
-            monkeypatch.setattr(entry.small, 0)
+        monkeypatch.setattr(memory, "_SMALL", 0)
 
     return take_memory
 

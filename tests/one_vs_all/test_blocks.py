@@ -81,6 +81,7 @@ def test_a_budget_too_small_for_one_lane_names_the_largest_array():
 
 def test_a_machine_too_small_is_named(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 200_000)
+    monkeypatch.setattr(memory, "_SMALL", 0)
     with pytest.raises(MemoryBudgetError, match=r"this machine has .* each of 4 workers.* n_jobs"):
         plan(np.zeros(100), n_workers=4)
     assert plan(np.zeros(100), n_workers=3).n_workers == 3

@@ -10,8 +10,6 @@ from sklearn_xc._labels.names import check_label_names
 from sklearn_xc._parallel.memory import require_bytes
 
 WHO = "LabelHierarchy"
-#: Smaller arrays are allocated without asking how much memory is left.
-_SMALL_BYTES = 1 << 24
 
 
 def names_and_edges(
@@ -152,16 +150,14 @@ def ancestors_of(parents: sp.csr_array, depths: np.ndarray) -> sp.csr_array:
         If there is no room for all pairs of a node and an ancestor.
     """
     n_pairs = int(depths.sum())  # a node has at least as many ancestors as levels above it
-    n_bytes = n_pairs * (5 if n_pairs < 2**31 else 9)
-    if n_bytes > _SMALL_BYTES:
-        require_bytes(
-            2 * n_bytes,
-            None,
-            f"the ancestors of {len(depths)} nodes, {n_pairs} pairs",
-            "A deep chain of nodes has as many pairs as the square of its length: leave out levels "
-            "that are not needed.",
-            WHO,
-        )
+    require_bytes(
+        2 * n_pairs * (5 if n_pairs < 2**31 else 9),
+        None,
+        f"the ancestors of {len(depths)} nodes, {n_pairs} pairs",
+        "A deep chain of nodes has as many pairs as the square of its length: leave out levels "
+        "that are not needed.",
+        WHO,
+    )
     found, length = parents, 1
     while length < depths.max(initial=0):
         found, length = found @ found + found, 2 * length
