@@ -240,13 +240,10 @@ class CsrRows:
 
     def take(self, rows: np.ndarray, empty: Callable[..., np.ndarray] = np.empty) -> "CsrRows":
         """Return some of the rows, in arrays made by `empty`."""
-        lengths = np.diff(self.indptr)[rows]
-        indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-        nnz = int(indptr[-1])
-        indices, data = empty(nnz, self.indices.dtype), empty(nnz, self.data.dtype)
-        at = np.arange(nnz) + np.repeat(self.indptr[rows] - indptr[:-1], lengths)
+        at, indptr = entry_places(self.indptr[:-1][rows], np.diff(self.indptr)[rows])
+        indices, data = empty(len(at), self.indices.dtype), empty(len(at), self.data.dtype)
         indices[:], data[:] = self.indices[at], self.data[at]
-        return CsrRows(indptr, indices, data, (len(lengths), self.shape[1]))
+        return CsrRows(indptr, indices, data, (len(indptr) - 1, self.shape[1]))
 
 
 @declares(values=Array("real", "rows", "columns"))
@@ -393,6 +390,13 @@ class Targets:
         kept = np.zeros(n, bool)
         kept[rows] = True
         return self.label_counts(kept)
+
+
+def entry_places(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of all entries of some rows, and the row pointers of the selection."""
+    bounds = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=bounds[1:])
+    return np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], counts), bounds
 
 
 def as_rows(data: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._input.arguments import as_sequence, is_missing, refuse_masks_and_dates, to_array
-from sklearn_xc._input.data import check_sparse, rows_are_canonical
+from sklearn_xc._input.data import check_sparse, entry_places, rows_are_canonical
 from sklearn_xc._labels.name_lists import is_list, warn_of_unknown
 from sklearn_xc._labels.names import as_name_of_kind, column_names, did_you_mean
 
@@ -66,9 +66,7 @@ class AllowedLabels:
         """Return the labels of some rows."""
         if self.indptr is None:
             return self
-        counts = self.counts[rows]
-        indptr = np.concatenate(([0], np.cumsum(counts)))
-        at = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], counts)
+        at, indptr = entry_places(self.indptr[rows], self.counts[rows])
         return AllowedLabels(self.n_labels, self.labels[at], indptr, self.are_excluded)
 
     def but(self, left_out: np.ndarray) -> "AllowedLabels":

@@ -49,13 +49,6 @@ class Entries(NamedTuple):
         return self._replace(starts=self.starts[first:last], counts=self.counts[first:last])
 
 
-def entry_places(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places of all entries of some rows, and the row pointers of the selection."""
-    bounds = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=bounds[1:])
-    return np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], counts), bounds
-
-
 def with_intercepts(vectors: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
     """Return vectors with intercepts in a last column."""
     rows = np.empty((len(vectors), vectors.shape[1] + 1), vectors.dtype)

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc._input.data import CsrRows, DenseRows, read_only
-from sklearn_xc._training.adam import Entries, MovingRows, entry_places
+from sklearn_xc._input.data import CsrRows, DenseRows, entry_places, read_only
+from sklearn_xc._training.adam import Entries, MovingRows
 from sklearn_xc._training.kernels.row_moves import squared_norms
 
 

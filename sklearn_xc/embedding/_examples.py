@@ -16,10 +16,10 @@ from sklearn_xc._input.data import (
     as_csr_rows,
     distinct_by_hash,
     distinct_instances,
+    entry_places,
     is_blank,
 )
 from sklearn_xc._state.schema import Array, Number, Record, declares
-from sklearn_xc._training.adam import entry_places
 from sklearn_xc.embedding._inputs import TextRows, as_matrix, features_beside
 from sklearn_xc.embedding.samplers.protocol import Positives
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_xc._input.data import entry_places
 from sklearn_xc._parallel.memory import require_bytes
 
 #: Labels solved side by side: a product with 64 vectors costs little more than with one.
@@ -95,8 +96,7 @@ def topological(parents: np.ndarray) -> np.ndarray:
     while len(level):
         begin = first[level + 1]
         n = first[level + 2] - first[level + 1]
-        at = np.repeat(begin - np.concatenate(([0], np.cumsum(n)[:-1])), n) + np.arange(n.sum())
-        level = children[at]
+        level = children[entry_places(begin, n)[0]]
         levels.append(level)
     return np.concatenate(levels)
 

@@ -18,10 +18,9 @@ import scipy.sparse as sp
 
 from sklearn_xc._compile.arithmetic.sampling import mix_key
 from sklearn_xc._input.arguments import as_native, check_count, is_number
-from sklearn_xc._input.data import as_csr_rows, check_sparse
+from sklearn_xc._input.data import as_csr_rows, check_sparse, entry_places
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.threads import Team, count_threads
-from sklearn_xc._training.adam import entry_places
 from sklearn_xc.decomposition.skip_gram.kernels.counting import (
     END,
     count_contexts_of_words,

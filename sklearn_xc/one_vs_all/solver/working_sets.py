@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._input.data import read_only
+from sklearn_xc._input.data import entry_places, read_only
 from sklearn_xc.one_vs_all.kernels.block_newton import (
     Lanes,
     Rows,
@@ -365,12 +365,12 @@ class WorkingSetSolver:
         indptr = weights.indptr.astype(np.int64)
         lengths = np.diff(weights.indptr)
         start = np.empty(indptr[-1] + m, problem.dtype)
-        start[_ranges(indptr[:-1] + np.arange(m), lengths)] = weights.data
+        start[entry_places(indptr[:-1] + np.arange(m), lengths)[0]] = weights.data
         start[indptr[1:] + np.arange(m)] = np.minimum(intercept, self.kink - START_SLACK)
         row_indptr = np.concatenate(([0], np.cumsum(n_positives + 1)))
         rows = np.full(row_indptr[-1], -1, np.int32)
-        positives = problem.y_rows[_ranges(problem.y_indptr[batch.label], n_positives)]
-        rows[_ranges(row_indptr[:-1], n_positives)] = positives
+        positives = problem.y_rows[entry_places(problem.y_indptr[batch.label], n_positives)[0]]
+        rows[entry_places(row_indptr[:-1], n_positives)[0]] = positives
         batch = replace(
             batch,
             row_indptr=row_indptr,
@@ -494,7 +494,7 @@ class WorkingSetSolver:
         )
         *copies, first_entry = out
         y_indptr = np.concatenate(([0], np.cumsum(batch.n_positives)))
-        y_rows = _ranges(np.zeros(m, np.int64), batch.n_positives).astype(np.int32)
+        y_rows = entry_places(np.zeros(m, np.int64), batch.n_positives)[0].astype(np.int32)
         sets = WorkingSets(
             np.diff(batch.row_indptr),
             batch.row_indptr[:-1].copy(),
@@ -558,8 +558,8 @@ class WorkingSetSolver:
         n_rows = n_old + n_new
         indptr = np.concatenate(([0], np.cumsum(n_rows)))
         rows = np.empty(indptr[-1], np.int32)
-        rows[_ranges(indptr[:-1], n_old)] = batch.rows
-        rows[_ranges(indptr[:-1] + n_old, n_new)] = new
+        rows[entry_places(indptr[:-1], n_old)[0]] = batch.rows
+        rows[entry_places(indptr[:-1] + n_old, n_new)[0]] = new
         batch = replace(
             batch,
             row_indptr=indptr,
@@ -722,13 +722,6 @@ def _some(batch: Batch, which: np.ndarray, is_solved: bool) -> Iterator[tuple[Ba
         yield batch.take(which), is_solved
 
 
-def _ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the ranges ``starts[k], starts[k] + 1, ...`` of some lengths, one after the other."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
-
-
 def _merged(
     which: np.ndarray, own: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -740,8 +733,8 @@ def _merged(
     lengths[which] = np.diff(own[0])
     indptr = np.concatenate(([0], np.cumsum(lengths)))
     rows = np.empty(indptr[-1], np.int32)
-    rows[_ranges(indptr[:-1][which], lengths[which])] = own[1]
-    rows[_ranges(indptr[:-1][~which], lengths[~which])] = other[1]
+    rows[entry_places(indptr[:-1][which], lengths[which])[0]] = own[1]
+    rows[entry_places(indptr[:-1][~which], lengths[~which])[0]] = other[1]
     return indptr, rows
 
 
