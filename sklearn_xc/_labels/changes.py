@@ -102,8 +102,8 @@ def _changed(estimator: Any, method: str, argument: np.ndarray) -> Any:
 def _object_of_labels(value: Any, positions: np.ndarray, n_labels: int, called: str) -> Any:
     if type(value) in (list, tuple):
         return type(value)(_object_of_labels(one, positions, n_labels, called) for one in value)
-    if hasattr(value, "of_labels"):
-        return value.of_labels(positions, n_labels)
+    if hasattr(value, "taking_labels"):
+        return value.taking_labels(positions)
     if isinstance(value, CsrRows):
         return value.take(positions)
     found = attributes_of_labels(value, positions, n_labels, called)
@@ -119,7 +119,7 @@ def _object_of_labels(value: Any, positions: np.ndarray, n_labels: int, called: 
 
 
 def _renumbered(labels: np.ndarray, positions: np.ndarray, n_labels: int) -> np.ndarray:
-    """Return the new numbers of labels, rising, without those that were dropped."""
+    """Return the new numbers of labels, ascending, without those that were dropped."""
     number = np.full(n_labels, -1)
     number[positions] = np.arange(len(positions))
     found = number[labels]

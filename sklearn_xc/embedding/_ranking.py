@@ -44,7 +44,7 @@ class KnownFeatures:
         out._set_rows(joined_rows(self.rows, out.rows).take(order))
         return out
 
-    def of_labels(self, places: np.ndarray, n_labels: int) -> "KnownFeatures":
+    def taking_labels(self, places: np.ndarray) -> "KnownFeatures":
         """Return the features of some labels."""
         out = copy.copy(self)
         out._set_rows(self.rows.take(places))
