@@ -26,6 +26,8 @@ _FIT, _PART = "fit.json", ".safetensors"
 _ADVICE = "Give each fit a folder of its own, or remove this one."
 #: Parameters that change no byte of a model.
 _IRRELEVANT = {"checkpoint_dir", "n_jobs", "numa", "verbose", "top_k", "label_names"}
+#: Seconds between the epochs that a loop keeps.
+INTERVAL = 60.0
 
 #: Arrays of a fit, by the name of the argument that they became; None where it was not given.
 Data = Mapping[str, Iterable[Any] | None]
@@ -159,15 +161,10 @@ def _known_settings(path: Path, where: str, key: dict[str, Any], settings: list[
     return begun
 
 
-@contextmanager
-def checkpoints_of(estimator: Any, data: Data, settings: list[int]) -> Iterator[Checkpoints | None]:
-    """Open the folder ``checkpoint_dir`` of an estimator; yields None where there is none."""
+def checkpoints_of(estimator: Any, data: Data, settings: list[int]) -> Checkpoints:
+    """Open the folder ``checkpoint_dir`` of an estimator, which is not None."""
     path, caller = estimator.checkpoint_dir, type(estimator).__name__
-    yield None if path is None else Checkpoints(path, caller, key_of(estimator, data), settings)
-
-
-#: Seconds between the epochs that a loop keeps.
-INTERVAL = 60.0
+    return Checkpoints(path, caller, key_of(estimator, data), settings)
 
 
 class Loop:
@@ -223,14 +220,13 @@ def restore(arrays: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray]) -
 
 
 @contextmanager
-def checkpointed_loop(estimator: Any, data: Data | None, seed: int) -> Iterator[tuple[Loop, int]]:
-    """Yield a loop in the ``checkpoint_dir`` of an estimator, and the seed that began its fit.
+def checkpointed_loop(estimator: Any, data: Data, seed: int) -> Iterator[tuple[Loop, int]]:
+    """Yield a loop that keeps its epochs in ``checkpoint_dir``, and the seed that began the fit.
 
-    With `data` None, as where the call is no ``fit``, nothing is kept.
+    Without a ``checkpoint_dir``, nothing is kept.
     """
-    if data is None or estimator.checkpoint_dir is None:
+    if estimator.checkpoint_dir is None:
         yield Loop(), seed
         return
-    with checkpoints_of(estimator, data, [seed]) as checkpoints:
-        assert checkpoints is not None
-        yield Loop(checkpoints), checkpoints.settings[0]
+    checkpoints = checkpoints_of(estimator, data, [seed])
+    yield Loop(checkpoints), checkpoints.settings[0]

@@ -1,7 +1,6 @@
 """Checkpoints of one-vs-all: solved blocks of labels and scored folds in ``checkpoint_dir``."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -93,19 +92,17 @@ def _is_solution(
     )
 
 
-@contextmanager
 def block_store(
     estimator: Any,
     instances: CsrRows | DenseRows,
     targets: Targets,
     weight: np.ndarray | None,
     **others: Sequence[np.ndarray] | None,
-) -> Iterator[BlockStore | None]:
-    """Open the folder ``checkpoint_dir`` of an estimator, if it has one.
+) -> BlockStore:
+    """Open the folder ``checkpoint_dir`` of an estimator, which is not None.
 
     `others` are further arrays on which the fit depends.
     """
     data = {**data_of(instances, targets, weight), **others}
     settings = [*active_engine().count(estimator.n_jobs)]
-    with checkpoints_of(estimator, data, settings) as checkpoints:
-        yield None if checkpoints is None else BlockStore(checkpoints)
+    return BlockStore(checkpoints_of(estimator, data, settings))

@@ -1,7 +1,8 @@
 """One-vs-all linear classification for very many labels."""
 
 import warnings
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any
@@ -296,9 +297,10 @@ class OvALinearXC(LinearModel):
         self._warn_of_unseen()
         return self
 
-    def _store(self, *data: Any, **others: Any) -> Any:
-        """Return the context of the blocks in `checkpoint_dir`, of None if there is none."""
-        return nullcontext() if self.checkpoint_dir is None else block_store(self, *data, **others)
+    @contextmanager
+    def _store(self, *data: Any, **others: Any) -> Iterator[BlockStore | None]:
+        """Yield the blocks in `checkpoint_dir`; None without one."""
+        yield None if self.checkpoint_dir is None else block_store(self, *data, **others)
 
     def _train(
         self,
