@@ -171,6 +171,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
     indptr=Array("int64", None, least=0),
     indices=Array("int32", "entries", below="columns"),
     data=Array("real", "entries"),
+    _rows_fit=Holds("rows that begin where the ones before end"),
 )
 @dataclass(frozen=True)
 class CsrRows:
@@ -198,6 +199,12 @@ class CsrRows:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.__post_init__()  # pickle gives back arrays that can be written
+
+    @property
+    def _rows_fit(self) -> bool:
+        begin, end = self.indptr[:-1], self.indptr[1:]
+        is_whole = len(end) == self.shape[0] and self.indptr[0] == 0
+        return bool(is_whole and self.indptr[-1] == len(self.data) and (begin <= end).all())
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:

@@ -14,7 +14,7 @@ from sklearn_xc._input.checks import distinct_classes
 from sklearn_xc._input.data import CsrRows
 from sklearn_xc._labels.names import check_label_names, position_of
 from sklearn_xc._state.fitted import fits_in_one_step, shallow_copy
-from sklearn_xc._state.schema import SHARED_LENGTHS, Array, Estimator, Record, declarations
+from sklearn_xc._state.schema import SHARED_LENGTHS, Array, Estimator, Record, schema_of
 
 
 def attributes_of_labels(
@@ -34,7 +34,7 @@ def attributes_of_labels(
         Name of the number of labels in the schema of `owner`.
     """
     found = {}
-    for name, declared in declarations(type(owner)).items():
+    for name, declared in schema_of(type(owner)).items():
         value = getattr(owner, name, None)
         if value is None:
             continue

@@ -30,6 +30,7 @@ from safetensors.numpy import save_file
 
 import sklearn_xc
 from sklearn_xc._state.schema import check_attributes
+from sklearn_xc._state.sklearn_parts import SCHEMAS
 from sklearn_xc._state.values import DTYPES, Reader, Writer
 from sklearn_xc.exceptions import SavedModelError
 
@@ -235,7 +236,7 @@ def check_objects(objects: list[Any]) -> None:
             continue
         name = type(one).__name__
         try:
-            check_attributes(one, name, checked=checked)
+            check_attributes(one, name, checked=checked, schemas=SCHEMAS)
         except (SavedModelError, MemoryError):
             raise
         except Exception as error:

@@ -8,7 +8,7 @@ there when it began. Both rely on one rule: attributes are replaced, never chang
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
@@ -16,14 +16,19 @@ import numpy as np
 
 from sklearn_xc._compile.notices import announced_compilation
 from sklearn_xc._input.sklearn_private import callbacks_around
-from sklearn_xc._state.schema import MisfitError, check_attributes, declarations
+from sklearn_xc._state.schema import Attribute, MisfitError, check_attributes
+from sklearn_xc._state.sklearn_parts import SCHEMAS
 
 #: Attribute that is True once a fitted attribute was assigned, and False during a fit.
 EDITED = "_edited"
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class SavedEstimator:
     """Base of estimators that can be saved to a folder."""
+
+    #: Schema of the fitted attributes, from ``declares``.
+    _schema: Mapping[str, Attribute] = {}
 
     def save(self, path: str | os.PathLike[str], *, compact: bool = False) -> None:
         """Save the estimator as a folder that loads fast and without running code.
@@ -78,7 +83,7 @@ class SavedEstimator:
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if name in declarations(type(self)):
+        if name in self._schema:
             self.__dict__.setdefault(EDITED, True)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -99,15 +104,12 @@ def check_edits(estimator: Any) -> None:
         return
     name = type(estimator).__name__
     try:
-        check_attributes(estimator, name)
+        check_attributes(estimator, name, schemas=SCHEMAS)
     except MisfitError as error:
         raise ValueError(
             f"{name}: its fitted attributes were changed and do not fit each other: {error}"
         ) from None
     vars(estimator).pop(EDITED, None)
-
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def fits_in_one_step(method: Method) -> Method:

@@ -30,8 +30,6 @@ _DTYPES = {
 SHARED_LENGTHS = ("labels", "features", "dim", "dtype")
 _MISSING = object()
 Kind = TypeVar("Kind", bound=type)
-#: Schemas of scikit-learn's classes, by name; see ``values.py``.
-OF_OTHERS: dict[str, Mapping[str, Any]] = {}
 
 
 class MisfitError(SavedModelError):
@@ -55,6 +53,8 @@ class Context:
         Largest index, list of the length that it must be below, and context; compared at the end.
     checked : set of int
         The id of each object checked so far.
+    schemas : mapping of str to mapping
+        Schemas of scikit-learn's classes, by name.
     """
 
     owner: Any
@@ -62,6 +62,7 @@ class Context:
     lengths: dict[str, list[Any]] = field(default_factory=dict)
     bounds: list[tuple[int, list[Any], "Context"]] = field(default_factory=list)
     checked: set[int] = field(default_factory=set)
+    schemas: Mapping[str, Mapping[str, "Attribute"]] = field(default_factory=dict)
 
     def resolved(self, length: Length) -> Any:
         """Return a number, a name or None."""
@@ -382,10 +383,8 @@ def declares(**attributes: Attribute) -> Callable[[Kind], Kind]:
     return decorate
 
 
-def declarations(kind: type) -> Mapping[str, Attribute]:
-    """Return the schema of a class."""
-    if kind.__module__.startswith("sklearn."):
-        return OF_OTHERS.get(kind.__qualname__, {})
+def schema_of(kind: type) -> Mapping[str, Attribute]:
+    """Return the schema that a class declares."""
     return getattr(kind, "_schema", {})
 
 
@@ -394,6 +393,7 @@ def check_attributes(
     where: str,
     *,
     checked: set[int] | None = None,
+    schemas: Mapping[str, Mapping[str, Attribute]] | None = None,
     **lengths: int,
 ) -> None:
     """Raise a MisfitError unless all attributes, and those of objects in them, fit the schema.
@@ -405,11 +405,14 @@ def check_attributes(
         Beginning of messages.
     checked : set of int, default=None
         Filled with the id of each object that was checked.
+    schemas : mapping of str to mapping, default=None
+        Schemas of scikit-learn's classes, by name.
     **lengths : int
         Lengths that are known.
     """
     context = Context(owner, where, {name: [value] for name, value in lengths.items()})
     context.checked = context.checked if checked is None else checked
+    context.schemas = schemas or {}
     _check(context)
     for largest, cell, at in context.bounds:
         if cell[0] is not None and not largest < cell[0]:
@@ -426,7 +429,10 @@ def _check(context: Context) -> None:
     owner = context.owner
     prefix = f"{context.where}{'.' if context.where else ''}"
     context.checked.add(id(owner))
-    for name, attribute in declarations(type(owner)).items():
+    kind = type(owner)
+    is_foreign = kind.__module__.startswith("sklearn.")
+    schema = context.schemas.get(kind.__qualname__, {}) if is_foreign else schema_of(kind)
+    for name, attribute in schema.items():
         at = replace(context, where=f"{prefix}{name.strip('_')}")
         value = getattr(owner, name, _MISSING)
         if (value is None or value is _MISSING) and at.resolved(attribute.optional):
@@ -434,3 +440,15 @@ def _check(context: Context) -> None:
         if value is _MISSING:
             raise MisfitError(f"{at.where}: is missing.")
         attribute.check(value, at)
+
+
+def are_trees(root: np.ndarray, left: np.ndarray, right: np.ndarray, feature: np.ndarray) -> bool:
+    """Return whether each way from a root through binary trees in arrays ends in a leaf."""
+    n = len(left)
+    inner = np.flatnonzero(left >= 0)
+    left, right = left[inner], right[inner]
+    fits = ((inner < left) & (left < n) & (inner < right) & (right < n)).all()
+    if not fits or not ((root >= 0) & (root < n)).all() or (feature[inner] < 0).any():
+        return False
+    reached = np.bincount(np.concatenate([root, left, right]), minlength=n)
+    return bool((reached == 1).all())  # each node once

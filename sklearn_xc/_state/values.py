@@ -13,7 +13,7 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,17 +21,7 @@ import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from sklearn_xc._input.sklearn_private import validate_parameter_constraints
-from sklearn_xc._state.schema import (
-    OF_OTHERS,
-    Array,
-    Attribute,
-    Choice,
-    Context,
-    Estimator,
-    Number,
-    Tested,
-    check_attributes,
-)
+from sklearn_xc._state.sklearn_parts import CLASSES, NOT_SAVED, check_parameter
 from sklearn_xc.exceptions import SavedModelError
 
 #: Names of classes by the module that they are imported from.
@@ -67,18 +57,7 @@ _LISTED = {
     "sklearn_xc._weights.compact": "CompactWeights",
     "sklearn_xc._weights.label_weights": "LabelWeights",
     "sklearn_xc._weights.tensors": "Tensors",
-    "sklearn.compose": "ColumnTransformer",
-    "sklearn.decomposition": "TruncatedSVD",
-    "sklearn.feature_extraction": "DictVectorizer",
-    "sklearn.feature_extraction.text": "CountVectorizer HashingVectorizer TfidfTransformer "
-    "TfidfVectorizer",
-    "sklearn.frozen": "FrozenEstimator",
-    "sklearn.impute": "SimpleImputer",
-    "sklearn.linear_model": "LogisticRegression",
-    "sklearn.model_selection": "KFold ShuffleSplit StratifiedKFold",
-    "sklearn.pipeline": "FeatureUnion Pipeline",
-    "sklearn.preprocessing": "FunctionTransformer MaxAbsScaler MinMaxScaler Normalizer "
-    "OneHotEncoder StandardScaler",
+    **CLASSES,
 }
 MODULES = {name: module for module, names in _LISTED.items() for name in names.split()}
 #: Classes that are values themselves: dtypes of vectorizers, containers of y.
@@ -89,124 +68,29 @@ TYPES: dict[str, type] = {"int": int, "float": float} | {
         *(sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix),
     )
 }
-#: Left out: an address in the process that wrote it.
-NOT_SAVED = ("_stop_words_id",)
-#: Token patterns whose time grows with the length of a text: only the last character repeats, and
-#: the end of a word follows only where nothing is tried twice.
-_ONE = r"(?:\w|\\[wWdDsS]|\[\^?(?:\\[wWdDsS-]|[^][\\^])+\])"
-_OFTEN = r"(?:[+*]|\{\d\d?(,\d?\d?)?\})?"
-_LINEAR = re.compile(
-    rf"(\(\?u\))?((\\b)?{_ONE}{{0,9}}({_ONE}{_OFTEN}|\\w\+\\b)|\\b{_ONE}{{1,9}}{_OFTEN}\\b)"
+#: Dtypes of arrays, by their names in safetensors files.
+DTYPES = {
+    name: np.dtype(dtype)
+    for name, dtype in (
+        *(("F64", "<f8"), ("F32", "<f4"), ("F16", "<f2"), ("BOOL", "?")),
+        *(("I64", "<i8"), ("I32", "<i4"), ("I16", "<i2"), ("I8", "i1")),
+        *(("U64", "<u8"), ("U32", "<u4"), ("U16", "<u2"), ("U8", "u1")),
+    )
+}
+_DTYPES_BY_STR = {dtype.str: dtype for dtype in DTYPES.values()}
+_ADVICE = (
+    "A saved model holds numbers, texts, arrays, and public parts of sklearn_xc and scikit-learn, "
+    "so that to load it runs no code; joblib.dump holds anything."
 )
-#: Parameters of scikit-learn's classes: no functions, files or codecs, and limits on time.
-_MAY_BE: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "analyzer": ("a text", lambda value: type(value) is str),
-    "encoding": ("utf-8, latin-1 or ascii", lambda name: name in ("utf-8", "latin-1", "ascii")),
-    "input": ("'content'", lambda value: value == "content"),
-    "n_jobs": ("at most 64", lambda value: value is None or abs(value) <= 64),
-    "ngram_range": (
-        "two integers from 1 to 20",
-        lambda pair: len(pair) == 2 and all(type(n) is int and 1 <= n <= 20 for n in pair),
-    ),
-    "stop_words": (
-        "texts",
-        lambda words: type(words) is not list or all(type(word) is str for word in words),
-    ),
-    "token_pattern": (
-        "characters, or sets of them, of which only the last repeats",
-        lambda one: one is None or (_LINEAR.fullmatch(one) and re.compile(one)),
-    ),
-    **dict.fromkeys(
-        (
-            *("drop", "func", "inverse_func", "max_categories", "memory", "min_frequency"),
-            *("preprocessor", "tokenizer"),
-        ),
-        ("None", lambda value: value is None),
-    ),
-}
-
-
-def _numbers_words(words: Any, require: Any) -> bool:
-    if not isinstance(words, dict) or not all(isinstance(word, str) for word in words):
-        return False
-    return sorted(words.values()) == list(range(len(words))) and require("words", len(words))
-
-
-class _Steps(Attribute):
-    """Named parts of a composite, each with `method`; the last one with `last`."""
-
-    def __init__(self, method: str, last: str, length: int = 2) -> None:
-        self.method, self.last, self.length = method, last, length
-
-    def check(self, value: Any, context: Context) -> None:
-        """Raise MisfitError if a value does not fit the declaration."""
-        for i, one in enumerate(value):
-            method = self.last if i == len(value) - 1 else self.method
-            if type(one) is not tuple or len(one) != self.length or type(one[0]) is not str:
-                raise context.misfit("named parts", value)
-            if one[1] not in ("passthrough", "drop") and not hasattr(one[1], method):
-                raise context.misfit(f"parts with {method}", one[1])
-            check_attributes(one[1], context.where, checked=context.checked)
-
-
-class _OneHotWidths(Attribute):
-    """The number of columns of each feature."""
-
-    def check(self, value: Any, context: Context) -> None:
-        """Raise MisfitError if a value does not fit the declaration."""
-        if value != [len(one) for one in context.owner.categories_]:
-            raise context.misfit("a column for each category", value)
-
-
-def _n_scores(model: Any) -> int | str:
-    return 1 if len(model.classes_) == 2 else "classes"
-
-
-_words = Tested("numbers of words from 0", _numbers_words)
-_width = Number("int", "features", optional=True)
-_scaler = {
-    "n_features_in_": _width,
-    "scale_": Array("float", "features", optional=lambda one: not getattr(one, "with_std", True)),
-    "mean_": Array("float", "features", optional=lambda one: not getattr(one, "with_mean", False)),
-    "min_": Array("float", "features", optional=lambda one: not hasattr(one, "feature_range")),
-}
-_linear = {
-    "n_features_in_": _width,
-    "classes_": Array("any", "classes", optional=True),
-    "coef_": Array("float", _n_scores, "features"),
-    "intercept_": Array("float", _n_scores),
-}
-#: What sparse arithmetic does not compare itself: a factor for a column that is not there would be
-#: read from beyond its array.
-OF_OTHERS |= {
-    "ColumnTransformer": {"transformers_": _Steps("transform", "transform", 3)},
-    "CountVectorizer": {"vocabulary_": _words},
-    "DictVectorizer": {"vocabulary_": _words},
-    "FeatureUnion": {"transformer_list": _Steps("transform", "transform")},
-    "FrozenEstimator": {"estimator": Estimator("fit")},
-    "LogisticRegression": _linear,
-    **dict.fromkeys(("MaxAbsScaler", "MinMaxScaler", "StandardScaler"), _scaler),
-    "OneHotEncoder": {
-        "_infrequent_enabled": Choice(False),
-        "_drop_idx_after_grouping": Choice(None),
-        "_n_features_outs": _OneHotWidths(),
-    },
-    "Pipeline": {"steps": _Steps("transform", "fit")},
-    "SimpleImputer": {  # statistics of features that were always missing are NaN
-        "n_features_in_": _width,
-        "statistics_": Array("float32|float64|object", "features"),
-        "indicator_": Choice(None),
-    },
-    "TfidfTransformer": {
-        "n_features_in_": _width,
-        "idf_": Array("float", "features", optional=lambda one: not one.use_idf),
-    },
-    "TfidfVectorizer": {
-        "vocabulary_": _words,
-        "_tfidf": Estimator("transform", features="words"),
-    },
-    "TruncatedSVD": {"n_features_in_": _width, "components_": Array("float", None, "features")},
-}
+_DTYPE = re.compile(r"[<>|]([biuf][1248]|U\d{1,5}|O)")
+#: Items of an array of objects.
+_PLAIN = bool | int | float | str | np.generic | None
+#: Limit on the length of the path to a value, in characters.
+_MAX_PATH = 500
+#: Limit on objects within each other: `repr` visits all of them twice at each depth.
+_MAX_DEPTH = 10
+#: Above the largest code point.
+_N_CODE_POINTS = 0x110000
 
 
 def name_of(kind: type) -> str | None:
@@ -238,35 +122,8 @@ def check_state(kind: type, state: Mapping[str, Any]) -> None:
     for name in sorted(names):
         constraints = getattr(kind, "_parameter_constraints", {})
         validate_parameter_constraints(constraints, {name: state[name]}, kind.__name__)
-        if kind.__module__.startswith("sklearn.") and name in _MAY_BE:
-            what, test = _MAY_BE[name]
-            if not test(state[name]):
-                raise ValueError(f"{kind.__name__}: {name} must be {what}. Got {state[name]!r}.")
-
-
-#: Dtypes of arrays, by their names in safetensors files.
-DTYPES = {
-    name: np.dtype(dtype)
-    for name, dtype in (
-        *(("F64", "<f8"), ("F32", "<f4"), ("F16", "<f2"), ("BOOL", "?")),
-        *(("I64", "<i8"), ("I32", "<i4"), ("I16", "<i2"), ("I8", "i1")),
-        *(("U64", "<u8"), ("U32", "<u4"), ("U16", "<u2"), ("U8", "u1")),
-    )
-}
-_DTYPES_BY_STR = {dtype.str: dtype for dtype in DTYPES.values()}
-_ADVICE = (
-    "A saved model holds numbers, texts, arrays, and public parts of sklearn_xc and scikit-learn, "
-    "so that to load it runs no code; joblib.dump holds anything."
-)
-_DTYPE = re.compile(r"[<>|]([biuf][1248]|U\d{1,5}|O)")
-#: Items of an array of objects.
-_PLAIN = bool | int | float | str | np.generic | None
-#: Limit on the length of the path to a value, in characters.
-_MAX_PATH = 500
-#: Limit on objects within each other: `repr` visits all of them twice at each depth.
-_MAX_DEPTH = 10
-#: Above the largest code point.
-_N_CODE_POINTS = 0x110000
+        if kind.__module__.startswith("sklearn."):
+            check_parameter(kind.__name__, name, state[name])
 
 
 class Writer:
@@ -500,23 +357,5 @@ class Reader:
         else:
             made = object.__new__(kind)
             getattr(made, "__setstate__", vars(made).update)(state)
-        if name in ("CsrRows", "TextRows"):
-            arrays = made.data, made.indices, made.indptr
-            sp.csr_array(arrays, shape=made.shape).check_format(full_check=True)
-        if name in ("Trees", "BoostedTrees"):
-            _check_trees(made)
         self.objects.append(made)
         return made
-
-
-def _check_trees(trees: Any) -> None:
-    """Raise an error unless each way through a tree ends in a leaf."""
-    n = len(trees.value)
-    inner = np.flatnonzero(trees.left >= 0)
-    left, right = trees.left[inner], trees.right[inner]
-    fits = ((inner < left) & (left < n) & (inner < right) & (right < n)).all()
-    fits = fits and ((trees.root >= 0) & (trees.root < n)).all()
-    reached = np.concatenate([trees.root, left, right]) if fits else np.empty(0, int)
-    fits = fits and (np.bincount(reached, minlength=n) == 1).all()  # each node once
-    if not fits or (trees.feature[inner] < 0).any():
-        raise ValueError("these are no trees")

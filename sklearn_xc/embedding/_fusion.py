@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_xc._input.data import read_only
 from sklearn_xc._input.sklearn_private import boosted_trees
 from sklearn_xc._parallel.threads import one_blas_thread, openmp_threads
-from sklearn_xc._state.schema import Array, Number, Record, declares
+from sklearn_xc._state.schema import Array, Holds, Number, Record, are_trees, declares
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._ranking import Ranking
 from sklearn_xc.embedding.kernels.scores import add_tree_values, mix_probabilities
@@ -104,6 +104,7 @@ class Pairs(NamedTuple):
     left=Array("int32", "nodes"),
     right=Array("int32", "nodes"),
     value=Array("float64", "nodes"),
+    _are_trees=Holds("trees in which each way ends in a leaf"),
 )
 class Trees(NamedTuple):
     """Regression trees in plain arrays, as kernels walk them.
@@ -126,6 +127,10 @@ class Trees(NamedTuple):
     left: np.ndarray
     right: np.ndarray
     value: np.ndarray
+
+    @property
+    def _are_trees(self) -> bool:
+        return are_trees(self.root, self.left, self.right, self.feature)
 
 
 @declares(

@@ -13,8 +13,8 @@ from sklearn_xc._state.schema import (
     Number,
     Record,
     check_attributes,
-    declarations,
     declares,
+    schema_of,
 )
 from sklearn_xc._state.values import MODULES
 
@@ -89,4 +89,4 @@ def test_the_classes_that_a_folder_may_hold_are_where_the_list_says():
         kind = getattr(importlib.import_module(module), name)
         if "._" in module or kind.__module__ == module:
             assert hasattr(kind, "_schema") or hasattr(kind, "get_params"), name
-        assert all(hasattr(one, "check") for one in declarations(kind).values())
+        assert all(hasattr(one, "check") for one in schema_of(kind).values())

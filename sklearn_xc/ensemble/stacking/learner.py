@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._input.sklearn_private import boosted_trees
-from sklearn_xc._state.schema import Array, Number, Numbers, Record, declares
+from sklearn_xc._state.schema import Array, Holds, Number, Numbers, Record, are_trees, declares
 from sklearn_xc.ensemble.kernels import sum_trees
 
 #: On thirteen stacks of two members, learned from 300 to 5,000 rows, 100 trees at half the rate
@@ -101,6 +101,7 @@ class ScaledLogistic(ClassifierMixin, BaseEstimator):
     right=Array("int32", "nodes"),
     value=Array("float64", "nodes"),
     missing_left=Array("bool", "nodes"),
+    _are_trees=Holds("trees in which each way ends in a leaf"),
 )
 class BoostedTrees(NamedTuple):
     """The trees of a gradient boosting, so that saved models need no version of scikit-learn.
@@ -123,6 +124,10 @@ class BoostedTrees(NamedTuple):
     right: np.ndarray
     value: np.ndarray
     missing_left: np.ndarray
+
+    @property
+    def _are_trees(self) -> bool:
+        return are_trees(self.root, self.left, self.right, self.feature)
 
     @classmethod
     def replacing(cls, learner: Any) -> Any:
