@@ -580,19 +580,17 @@ def threshold_for(scores: np.ndarray, n_labels: int) -> float:
     return float(np.nextafter(best[-1], -np.inf))
 
 
-class ThresholdedScores:
+class ThresholdedScores(XCClassifier):
     """An indicator fit predicts the labels whose scores exceed ``threshold_``."""
 
     threshold_: float
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        own: Any = self
-        labels, scores = own._topk_scores(X, k)
+        labels, scores = self._topk_scores(X, k)
         return labels, scores - self.threshold_
 
     def _all_margins(self, X: Any) -> np.ndarray:
-        own: Any = self
-        scores = own._all_scores(X)
+        scores = self._all_scores(X)
         scores -= self.threshold_
         return scores
 

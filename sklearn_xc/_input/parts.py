@@ -1,105 +1,16 @@
-"""Exchangeable parts of estimators: names or objects with parameters, and makers of features."""
+"""Exchangeable parts of estimators: names, or objects with parameters."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
+from sklearn.base import BaseEstimator, clone
 
-from sklearn_xc._input.data import as_rows
-from sklearn_xc._input.sklearn_private import safe_indexing
-from sklearn_xc._labels.features import LabelFeatures
-
-#: Features of the current fit whose vectorizer may be refitted.
-_REFITTABLE: "ContextVar[RefittableFeatures | None]" = ContextVar("refittable", default=None)
 #: Methods that `sklearn.base.clone` needs.
 _PARAMETERS = ("get_params", "set_params")
 
 
-class RefittableFeatures(NamedTuple):
-    """Features, their source, and the vectorizer.
-
-    Attributes
-    ----------
-    features : object of n rows
-    source : object of n rows
-        The input of the vectorizer, such as texts.
-    vectorizer : transformer
-        Cloned.
-    """
-
-    features: Any
-    source: Any
-    vectorizer: Any
-
-    def refitted(self, rows: np.ndarray) -> "Refitted | None":
-        """Return the vectorizer fitted to some rows; None if that fails, as without words."""
-        fitted = clone(self.vectorizer)
-        source = safe_indexing(as_rows(self.source), rows)
-        try:
-            features = fit_transform(fitted, source)
-        except ValueError:
-            return None
-        return Refitted(RefittableFeatures(features, source, self.vectorizer), fitted, self.source)
-
-
-class Refitted(NamedTuple):
-    """A vectorizer refitted to some rows, their features, and the source of all rows."""
-
-    refittable: RefittableFeatures
-    vectorizer: Any
-    source: Any
-
-    def of(self, rows: np.ndarray) -> Any:
-        """Return the features of other rows."""
-        return self.vectorizer.transform(safe_indexing(as_rows(self.source), rows))
-
-
-def fit_transform(vectorizer: Any, source: Any) -> Any:
-    """Return ``fit_transform(source)``, which a frozen vectorizer lacks."""
-    if hasattr(vectorizer, "fit_transform"):
-        return vectorizer.fit_transform(source)
-    return vectorizer.fit(source, None).transform(source)
-
-
-@contextmanager
-def may_refit(refittable: RefittableFeatures | None) -> Iterator[None]:
-    """Context in which fits to these features may refit the vectorizer."""
-    token = _REFITTABLE.set(refittable)
-    try:
-        yield
-    finally:
-        _REFITTABLE.reset(token)
-
-
-def refittable_features(X: Any) -> RefittableFeatures | None:
-    """Return the record of X if ``may_refit`` was called with these features."""
-    refittable = _REFITTABLE.get()
-    return refittable if refittable is not None and refittable.features is X else None
-
-
-def is_bound_to_columns(classifier: Any, features: Any) -> bool:
-    """Return whether a parameter has an entry per column, so that the vocabulary must be kept."""
-    n_columns = np.shape(features)[1] if len(np.shape(features)) == 2 else None
-    return any(
-        _is_of_columns(value, n_columns) for value in classifier.get_params(deep=True).values()
-    )
-
-
-def _is_of_columns(value: Any, n_columns: int | None) -> bool:
-    if isinstance(value, FrozenEstimator):
-        return True
-    if isinstance(value, LabelFeatures):
-        return hasattr(value.features, "shape")
-    if isinstance(value, tuple | list):
-        return any(_is_of_columns(one, n_columns) for one in value)
-    return n_columns in (getattr(value, "shape", None) or ())
-
-
-class ParameterizedParts:
+class ParameterizedParts(BaseEstimator):
     """Sets parameters of parts, also of a part that is None and has a default."""
 
     def set_params(self, **params: Any) -> Any:
@@ -120,14 +31,13 @@ class ParameterizedParts:
         ValueError
             For an unknown name, and for parameters of a part given by its name.
         """
-        return super().set_params(**self._with_parts(params))  # type: ignore[misc]
+        return super().set_params(**self._with_parts(params))
 
     def _with_parts(self, params: dict[str, Any]) -> dict[str, Any]:
         """Add defaults of parts whose parameters are set; parts by name are an error."""
-        own: Any = self
         for key in list(params):
             name, nested, parameter = key.partition("__")
-            if not nested or name not in own._get_param_names():
+            if not nested or name not in self._get_param_names():
                 continue
             part = params.get(name, getattr(self, name))
             if part is None:

@@ -26,7 +26,7 @@ from sklearn_xc._input.arguments import (
 )
 from sklearn_xc._input.checks import check_targets, check_weights, require_labels
 from sklearn_xc._input.data import Targets, as_rows, check_sparse, n_rows
-from sklearn_xc._input.parts import RefittableFeatures, may_refit, refittable_features
+from sklearn_xc._input.refits import RefittableFeatures, may_refit, refittable_features
 from sklearn_xc._input.routing import RoutesFit
 from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
 from sklearn_xc._labels.changes import independent_copy

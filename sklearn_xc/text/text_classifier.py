@@ -15,12 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_xc import LabelBinarizerXC
 from sklearn_xc._input.arguments import as_sequence
 from sklearn_xc._input.checks import check_class_array, check_targets
-from sklearn_xc._input.parts import (
-    ParameterizedParts,
-    RefittableFeatures,
-    is_bound_to_columns,
-    may_refit,
-)
+from sklearn_xc._input.parts import ParameterizedParts
+from sklearn_xc._input.refits import RefittableFeatures, is_bound_to_columns, may_refit
 from sklearn_xc._input.routing import RoutesFit
 from sklearn_xc._input.sklearn_private import (
     CallbackSupportMixin,
