@@ -68,6 +68,14 @@ def as_sequence(values: Any) -> Any:
     return column.to_pylist() if is_arrow else column
 
 
+def is_sequence(texts: Any) -> bool:
+    """Return whether an object may be a sequence of texts, by its type and shape."""
+    if sp.issparse(texts) or isinstance(texts, str | bytes | dict | set):
+        return False
+    is_flat = getattr(texts, "ndim", 1) == 1 and frame_columns(texts) is None
+    return is_flat and hasattr(texts, "__len__") and hasattr(texts, "__iter__")
+
+
 def is_missing(value: Any) -> bool:
     """Return whether a value is None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):

@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import as_sequence, frame_columns, refuse_masks_and_dates
+from sklearn_xc._input.arguments import as_sequence, is_sequence, refuse_masks_and_dates
 from sklearn_xc._input.data import check_sparse
 from sklearn_xc._state.schema import declares
 
@@ -120,14 +120,6 @@ class TextsWithFeatures:
         """Number and kind of the features, in words."""
         kind = "sparse" if sp.issparse(self.features) else "dense"
         return f"{self.shape[1]:,} {kind} features"
-
-
-def is_sequence(texts: Any) -> bool:
-    """Return whether an object may be a sequence of texts, by its type and shape."""
-    if sp.issparse(texts) or isinstance(texts, str | bytes | dict | set):
-        return False
-    is_flat = getattr(texts, "ndim", 1) == 1 and frame_columns(texts) is None
-    return is_flat and hasattr(texts, "__len__") and hasattr(texts, "__iter__")
 
 
 def as_texts(texts: Any, name: str) -> np.ndarray:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._input.arguments import refuse_masks_and_dates
+from sklearn_xc._input.arguments import is_sequence, refuse_masks_and_dates
 from sklearn_xc._input.data import check_sparse
-from sklearn_xc._input.texts_with_features import TextsWithFeatures, is_sequence, shown
+from sklearn_xc._input.texts_with_features import TextsWithFeatures, shown
 from sklearn_xc._state.schema import declares
 
 

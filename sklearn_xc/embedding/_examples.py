@@ -14,11 +14,10 @@ from sklearn_xc._input.data import (
     CsrRows,
     LabelFrequencies,
     as_csr_rows,
-    distinct_by_hash,
-    distinct_instances,
     entry_places,
     is_blank,
 )
+from sklearn_xc._input.equal_rows import distinct_by_hash, distinct_instances
 from sklearn_xc._state.schema import Array, Number, Record, declares
 from sklearn_xc.embedding._inputs import TextRows, as_matrix, features_beside
 from sklearn_xc.embedding.samplers.protocol import Positives

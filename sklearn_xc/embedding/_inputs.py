@@ -13,15 +13,10 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_array
 
-from sklearn_xc._input.data import (
-    CsrRows,
-    as_csr_rows,
-    check_sparse,
-    hash_instances,
-    hash_texts,
-    read_only,
-)
-from sklearn_xc._input.texts_with_features import TextsWithFeatures, as_texts, is_sequence
+from sklearn_xc._input.arguments import is_sequence
+from sklearn_xc._input.data import CsrRows, as_csr_rows, check_sparse, read_only
+from sklearn_xc._input.equal_rows import hash_instances, hash_texts
+from sklearn_xc._input.texts_with_features import TextsWithFeatures, as_texts
 from sklearn_xc._labels.features import LabelFeatures, check_features
 from sklearn_xc._state.schema import Record, declares
 from sklearn_xc.embedding.encoders.protocol import Encoder

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._input.checks import check_weights, require_labels
-from sklearn_xc._input.data import CsrRows, LabelFrequencies, Targets, hash_instances, is_blank
+from sklearn_xc._input.data import CsrRows, LabelFrequencies, Targets, is_blank
+from sklearn_xc._input.equal_rows import hash_instances
 from sklearn_xc._weights.class_weights import ClassWeights
 
 #: A larger sum of weights may leave the range of float64.

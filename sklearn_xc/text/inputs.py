@@ -5,9 +5,9 @@ from typing import Any
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils import get_tags
 
-from sklearn_xc._input.arguments import as_sequence, is_missing
+from sklearn_xc._input.arguments import as_sequence, is_missing, is_sequence
 from sklearn_xc._input.refits import fit_transform
-from sklearn_xc._input.texts_with_features import TextsWithFeatures, is_sequence, shown
+from sklearn_xc._input.texts_with_features import TextsWithFeatures, shown
 from sklearn_xc._topk import transformers_of
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc import LabelBinarizerXC
-from sklearn_xc._input.arguments import as_sequence
+from sklearn_xc._input.arguments import as_sequence, is_sequence
 from sklearn_xc._input.checks import check_class_array, check_targets
 from sklearn_xc._input.parts import ParameterizedParts
 from sklearn_xc._input.refits import RefittableFeatures, is_bound_to_columns, may_refit
@@ -25,7 +25,7 @@ from sklearn_xc._input.sklearn_private import (
     fit_context,
     num_samples,
 )
-from sklearn_xc._input.texts_with_features import TextsWithFeatures, as_texts, is_sequence
+from sklearn_xc._input.texts_with_features import TextsWithFeatures, as_texts
 from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
 from sklearn_xc._labels.changes import ChangeableLabels, estimator_of_labels, estimator_with_classes
 from sklearn_xc._labels.features import LabelFeatures

@@ -10,7 +10,8 @@ from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
 from sklearn_xc import LabelFeatures
-from sklearn_xc._input.data import as_csr_rows, distinct_instances
+from sklearn_xc._input.data import as_csr_rows
+from sklearn_xc._input.equal_rows import distinct_instances
 from sklearn_xc.embedding import ngame
 from sklearn_xc.embedding._examples import Examples, held_out, labels_of_rows
 from sklearn_xc.embedding.encoders import BagOfEmbeddings

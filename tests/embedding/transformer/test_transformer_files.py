@@ -11,7 +11,7 @@ from tiny import make_folder, make_texts
 
 import sklearn_xc
 from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC
-from sklearn_xc._input.data import hash_texts
+from sklearn_xc._input.equal_rows import hash_texts
 from sklearn_xc.embedding.encoders import TransformerEncoder
 from sklearn_xc.embedding.encoders.transformer import passes
 from sklearn_xc.embedding.encoders.transformer.stored_vectors import StoredVectors, digest_of

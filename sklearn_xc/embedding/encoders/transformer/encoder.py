@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_xc._input.data import hash_texts, read_only
+from sklearn_xc._input.data import read_only
+from sklearn_xc._input.equal_rows import hash_texts
 from sklearn_xc._input.sklearn_private import Interval, StrOptions
 from sklearn_xc._parallel.memory import empty_rows
 from sklearn_xc._state.schema import Array, Record, declares
