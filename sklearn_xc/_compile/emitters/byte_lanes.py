@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from sklearn_xc._compile.emitters.int16_lanes import splat
+from sklearn_xc._compile.emitters.instructions import splat
 from sklearn_xc._compile.numba_private import cgutils
 
 #: Labels that are taken together: one bit of a uint64 each.

@@ -5,19 +5,20 @@ few non-zeros. Here they are LLVM vectors, as in ``int16_lanes``, and stay in re
 whole row.
 """
 
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from sklearn_xc._compile.emitters.int16_lanes import splat
+from sklearn_xc._compile.emitters.instructions import splat, sum_over
 
 #: Bytes of a block's row: two cache lines, so that the weights of 8,000 features fit into 1 MB.
 ROW_BYTES = 128
 _VECTOR_BYTES = 64
 #: Non-zeros that are taken together, with sums of their own: additions wait for each other less.
-_TOGETHER = 2
+_CHUNK_NONZEROS = 2
 #: A product and its sum may be one instruction, with one rounding.
 _FUSED = ("contract",)
 _I64 = ir.IntType(64)
@@ -70,36 +71,20 @@ def _generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         products = [builder.fmul(value, weight, flags=_FUSED) for weight in weights]
         return [builder.fadd(*each, flags=_FUSED) for each in zip(sums, products, strict=True)]
 
-    def loop(name: str, t: Any, end: Any, n_together: int, sums: list[Any]) -> tuple[Any, Any]:
-        """Add the non-zeros from t on, `n_together` at a time while they are before `end`."""
-        before = builder.block
-        head, body, after = (builder.append_basic_block(f"{name}.{part}") for part in "hba")
-        builder.branch(head)
-        builder.position_at_end(head)
-        now = builder.phi(_I64)
-        totals = [builder.phi(vector) for _ in sums]
-        builder.cbranch(builder.icmp_unsigned("<", now, end), body, after)
-        builder.position_at_end(body)
+    def add_nonzeros(n: int, t: Any, sums: list[Any]) -> list[Any]:
         new: list[Any] = []
-        for k in range(n_together):
-            own = totals[k * len(offsets) : (k + 1) * len(offsets)]
-            new += add_nonzero(builder.add(now, ir.Constant(_I64, k)), own)
-        new += totals[len(new) :]
-        then = builder.add(now, ir.Constant(_I64, n_together))
-        builder.branch(head)
-        for phi, first, later in zip([now, *totals], [t, *sums], [then, *new], strict=True):
-            phi.add_incoming(first, before)
-            phi.add_incoming(later, body)
-        builder.position_at_end(after)
-        return now, totals
+        for k in range(n):
+            own = sums[k * len(offsets) : (k + 1) * len(offsets)]
+            new += add_nonzero(builder.add(t, ir.Constant(_I64, k)), own)
+        return new + sums[len(new) :]
 
-    rest = builder.urem(builder.sub(stop, start), ir.Constant(_I64, _TOGETHER))
-    sums = [zero] * (_TOGETHER * len(offsets))
-    t, sums = loop("together", start, builder.sub(stop, rest), _TOGETHER, sums)
-    _, sums = loop("single", t, stop, 1, sums)
+    rest = builder.urem(builder.sub(stop, start), ir.Constant(_I64, _CHUNK_NONZEROS))
+    t, sums = start, [zero] * (_CHUNK_NONZEROS * len(offsets))
+    for n, end in ((_CHUNK_NONZEROS, builder.sub(stop, rest)), (1, stop)):
+        t, sums = sum_over(builder, t, end, n, sums, partial(add_nonzeros, n))
     for place, c in enumerate(offsets):
         total = sums[place]
-        for k in range(1, _TOGETHER):
+        for k in range(1, _CHUNK_NONZEROS):
             total = builder.fadd(total, sums[place + k * len(offsets)])
         factor = builder.load(pointer(factors, c, ir.Constant(_I64, 0)), align=size)
         builder.store(builder.fmul(total, factor), pointer(out, at, c), align=size)

@@ -14,6 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from sklearn_xc._compile.emitters.instructions import splat
 from sklearn_xc._compile.numba_private import cgutils
 
 #: How many non-zeros ahead the block is prefetched. 4 to 256 were tried.
@@ -145,14 +146,6 @@ def _add_neighbours(builder: Any, a: Any, b: Any) -> Any:
         for k in (0, 1)
     )
     return builder.add(even, odd)
-
-
-def splat(builder: Any, value: Any, vector: Any) -> Any:
-    """Return a vector of one number."""
-    undefined = ir.Constant(vector, ir.Undefined)
-    one = builder.insert_element(undefined, value, ir.Constant(_I32, 0))
-    everywhere = ir.Constant(ir.VectorType(_I32, vector.count), [0] * vector.count)
-    return builder.shuffle_vector(one, undefined, everywhere)
 
 
 def _prefetch_lines(builder: Any, address: Any, n_bytes: int) -> None:

@@ -12,16 +12,15 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from sklearn_xc._compile.emitters.int16_lanes import splat
+from sklearn_xc._compile.emitters.instructions import splat, sum_over
 
 #: Columns of a block: of float32 numbers, those of one feature fill a cache line.
 LANES = 16
 #: Non-zeros that are taken together, with sums of their own: additions wait for each other less.
-_TOGETHER = 2
+_CHUNK_NONZEROS = 2
 #: A product and its sum are one instruction, where the processor has it, with one rounding.
 _FUSED = ("contract",)
 _I64 = ir.IntType(64)
-_ONE = ir.Constant(_I64, 1)
 
 
 def _write_row_scores(typing, indices, values, start, stop, block, out, at):
@@ -151,33 +150,16 @@ def _generate_scores(context: Any, builder: Any, signature: Any, args: Any) -> A
         product = builder.fmul(row.value(t, number), weights, flags=_FUSED)
         return builder.fadd(total, product, flags=_FUSED)
 
-    def loop(name: str, first: Any, end: Any, sums: list[Any], n_together: int) -> Any:
-        """Add the non-zeros from `first` to `end`, `n_together` at a time."""
-        before = builder.block
-        head, body, after = (builder.append_basic_block(f"{name}.{part}") for part in "hba")
-        builder.branch(head)
-        builder.position_at_end(head)
-        t = builder.phi(_I64)
-        totals = [builder.phi(vector) for _ in sums]
-        builder.cbranch(builder.icmp_unsigned("<", t, end), body, after)
-        builder.position_at_end(body)
-        new = list(totals)
-        for k in range(n_together):
-            new[k] = add(builder.add(t, ir.Constant(_I64, k)), totals[k])
-        following = builder.add(t, ir.Constant(_I64, n_together))
-        builder.branch(head)
-        for phi, initial, later in zip(
-            [t, *totals], [first, *sums], [following, *new], strict=True
-        ):
-            phi.add_incoming(initial, before)
-            phi.add_incoming(later, body)
-        builder.position_at_end(after)
-        return t, totals
+    def add_nonzeros(n: int, t: Any, sums: list[Any]) -> list[Any]:
+        return [
+            *(add(builder.add(t, ir.Constant(_I64, k)), sums[k]) for k in range(n)),
+            *sums[n:],
+        ]
 
-    zeros = [ir.Constant(vector, [0.0] * LANES)] * _TOGETHER
-    rest = builder.urem(builder.sub(row.stop, row.start), ir.Constant(_I64, _TOGETHER))
-    t, sums = loop("together", row.start, builder.sub(row.stop, rest), zeros, _TOGETHER)
-    _, sums = loop("single", t, row.stop, sums, 1)
+    rest = builder.urem(builder.sub(row.stop, row.start), ir.Constant(_I64, _CHUNK_NONZEROS))
+    t, sums = row.start, [ir.Constant(vector, [0.0] * LANES)] * _CHUNK_NONZEROS
+    for n, end in ((_CHUNK_NONZEROS, builder.sub(row.stop, rest)), (1, row.stop)):
+        t, sums = sum_over(builder, t, end, n, sums, functools.partial(add_nonzeros, n))
     total = sums[0]
     for other in sums[1:]:
         total = builder.fadd(total, other)
@@ -195,25 +177,18 @@ def _generate_multiples(
     number = block.type.pointee
     size = context.get_abi_sizeof(number)
     move = builder.load(_pointer(builder, moves, args[5]), align=size)
-    before = builder.block
-    head, body, after = (builder.append_basic_block(f"multiples.{part}") for part in "hba")
-    builder.branch(head)
-    builder.position_at_end(head)
-    t = builder.phi(_I64)
-    builder.cbranch(builder.icmp_unsigned("<", t, row.stop), body, after)
-    builder.position_at_end(body)
-    place = _pointer(builder, block, row.feature(t))
-    value = row.value(t, number)
-    if is_squared:
-        value = builder.fmul(value, value)
-    product = builder.fmul(value, move, flags=_FUSED)
-    total = builder.fadd(builder.load(place, align=size), product, flags=_FUSED)
-    builder.store(total, place, align=size)
-    following = builder.add(t, _ONE)
-    builder.branch(head)
-    t.add_incoming(row.start, before)
-    t.add_incoming(following, body)
-    builder.position_at_end(after)
+
+    def add(t: Any, _: list[Any]) -> list[Any]:
+        place = _pointer(builder, block, row.feature(t))
+        value = row.value(t, number)
+        if is_squared:
+            value = builder.fmul(value, value)
+        product = builder.fmul(value, move, flags=_FUSED)
+        total = builder.fadd(builder.load(place, align=size), product, flags=_FUSED)
+        builder.store(total, place, align=size)
+        return []
+
+    sum_over(builder, row.start, row.stop, 1, [], add)
     return context.get_dummy_value()
 
 
