@@ -2,7 +2,7 @@
 
 numba trusts the files of its cache: it unpickles whatever it finds there and links it into the
 process, so that a damaged file is an error for good, or the end of the process. Here every file
-carries a checksum, and what does not match is compiled anew and replaced. This is no protection
+carries a checksum, and what does not match is compiled again and replaced. This is no protection
 against others: whoever may write to the folder can run code in this process.
 
 It replaces numba's cache in the dispatchers of this package alone.
@@ -72,12 +72,12 @@ class KernelCache(FunctionCache):
             rtsys.initialize(target_context)
             with self._guard_against_spurious_io_errors():
                 found = self._load_overload(sig, target_context)
-        except NoKeyError:  # each process compiles anew
+        except NoKeyError:  # each process compiles again
             pass
         except Exception as error:  # whatever is wrong with a file, there is the compiler
             self._problem = (
                 f"The cache of compiled code in {self._cache_path} is damaged "
-                f"({type(error).__name__}: {error}). The code was compiled anew, results are "
+                f"({type(error).__name__}: {error}). The code was compiled again, results are "
                 "right. Whatever else is damaged there is replaced without a further warning."
             )
         if found is None:
@@ -119,7 +119,7 @@ class KernelCache(FunctionCache):
             problem = problem or (
                 f"Compiled code cannot be kept in {self._cache_path} "
                 f"({type(error).__name__}: {error}). Results are right, but each process will "
-                "compile anew, which takes some seconds. Mend this, or set the environment "
+                "compile again, which takes some seconds. Mend this, or set the environment "
                 "variable NUMBA_CACHE_DIR to another folder."
             )
         if problem:
@@ -181,7 +181,7 @@ def folders_with_code(function: Any) -> Iterator[str]:
 
 
 class NoCache(NullCache):
-    """Have each process compile anew, as there is no place for compiled code.
+    """Have each process compile again, as there is no place for compiled code.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class NoCache(NullCache):
 def _warn_of_no_place(reason: Exception) -> None:
     warn_once(
         f"There is no place where compiled code can be kept ({reason}). Results are right, but "
-        "each process will compile anew, which takes some seconds. Set the environment variable "
+        "each process will compile again, which takes some seconds. Set the environment variable "
         "NUMBA_CACHE_DIR to a folder that can be written, or fill one beforehand: "
         "python -m sklearn_xc compile."
     )

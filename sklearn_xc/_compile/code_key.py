@@ -42,7 +42,7 @@ def code_key(function: Any, signature: Any) -> bytes:
     Returns
     -------
     bytes
-        Beside a checksum of the package's sources, the versions of Python and numba, and the
+        With a checksum of the package's sources, the versions of Python and numba, and the
         signature, they identify compiled code.
 
     Raises

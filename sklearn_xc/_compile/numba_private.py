@@ -2,6 +2,7 @@
 
 ``cgutils`` is for the emitters, the rest is for the cache.
 """
+# ruff: noqa: F401 (names for other files)
 
 from typing import Any
 
@@ -22,18 +23,3 @@ def _locator(name: str) -> Any:
 InTreeCacheLocator = _locator("InTreeCacheLocator")
 UserProvidedCacheLocator = _locator("UserProvidedCacheLocator")
 UserWideCacheLocator = _locator("UserWideCacheLocator")
-
-__all__ = [
-    "BaseTuple",
-    "CompileResultCacheImpl",
-    "Dispatcher",
-    "FunctionCache",
-    "InTreeCacheLocator",
-    "Intrinsic",
-    "NullCache",
-    "UserProvidedCacheLocator",
-    "UserWideCacheLocator",
-    "cgutils",
-    "dumps",
-    "rtsys",
-]

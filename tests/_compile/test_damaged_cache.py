@@ -184,7 +184,7 @@ def check_damages(cases, site, tmp_path):
         for warning in warnings:
             assert f"compiled code in {cache}" in warning
             assert "is damaged (" in warning
-            assert "compiled anew, results are right" in warning
+            assert "compiled again, results are right" in warning
     for case, healed in zip(cases, outcomes(caches, site), strict=True):
         assert healed == [RESULTS, N_FILES, []], case
 

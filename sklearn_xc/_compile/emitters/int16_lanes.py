@@ -42,9 +42,8 @@ def row_screen(width: int) -> Any:
 
     @intrinsic
     def screen(typing, indices, values, start, stop, end, block, first, limits):
-        signature = types.uint64(
-            indices, values, types.uint64, types.uint64, types.uint64, block, types.int32, limits
-        )
+        u64 = types.uint64
+        signature = u64(indices, values, u64, u64, u64, block, types.int32, limits)
         return signature, functools.partial(_generate, width)
 
     return screen

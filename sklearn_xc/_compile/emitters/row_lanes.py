@@ -84,19 +84,9 @@ def _weigh_row(
         Float32 or float64.
     at : uint64
     """
+    u64, f64 = types.uint64, types.float64
     signature = types.none(
-        values,
-        slopes,
-        bends,
-        types.uint64,
-        types.float64,
-        types.float64,
-        costs,
-        loss,
-        shift,
-        trace,
-        curvatures,
-        types.uint64,
+        values, slopes, bends, u64, f64, f64, costs, loss, shift, trace, curvatures, u64
     )
     return signature, _generate_weighing
 
