@@ -8,12 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._input.arguments import check_topk_size, refuse_masks_and_dates
-from sklearn_xc._input.data import check_sparse
-from sklearn_xc._input.sklearn_private import ConstantPredictor, num_samples, safe_indexing
+from sklearn_xc._input.data import check_sparse, in_parts
+from sklearn_xc._input.sklearn_private import ConstantPredictor, num_samples
 from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
 
 #: Number of dense scores of a foreign estimator that are reduced at a time.
-_PIECE = 2**24
+_CHUNK_SCORES = 2**24
 #: Labels that may be returned, or a function that reads them from n and ``classes_``.
 Allowed = Callable[[int, np.ndarray], AllowedLabels | None] | AllowedLabels | None
 
@@ -83,7 +83,7 @@ def never_seen(classifier: Any) -> np.ndarray:
     Returns
     -------
     ndarray of int64
-        Positions in ``classes_``, rising.
+        Positions in ``classes_``, ascending.
     """
     of_each = getattr(classifier, "classes_", None)
     if not _are_by_label(of_each):
@@ -217,7 +217,9 @@ def topk_allowed(
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
 
-def topk_chances(estimator: Any, X: Any, k: int, allowed: Allowed) -> tuple[np.ndarray, np.ndarray]:
+def topk_probabilities(
+    estimator: Any, X: Any, k: int, allowed: Allowed
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the k best labels of each instance by score, and their probabilities.
 
     Parameters
@@ -255,19 +257,17 @@ def topk_chances(estimator: Any, X: Any, k: int, allowed: Allowed) -> tuple[np.n
             f"predict_proba: {both} has both. Got {name}."
         )
     labels, _ = topk_allowed(classifier, X, k, allowed)
-    chances = np.zeros(labels.shape)
-    if sp.issparse(X):
-        X = X.tocsr()
-    step = max(1, _PIECE // max(1, len(classes_of(classifier))))
-    for first in range(0, len(labels), step):
-        rows = slice(first, first + step)
-        dense = as_matrix(classifier.predict_proba(safe_indexing(X, rows)), classifier)
+    probabilities = np.zeros(labels.shape)
+    step = max(1, _CHUNK_SCORES // max(1, len(classes_of(classifier))))
+    for at, part in enumerate(in_parts(X, len(labels), step)):
+        rows = slice(at * step, (at + 1) * step)
+        dense = as_matrix(classifier.predict_proba(part), classifier)
         if sp.issparse(dense):
             stored, dense = dense.tocoo(), np.full(dense.shape, np.nan)
             dense[stored.row, stored.col] = stored.data
         found = np.take_along_axis(dense, np.maximum(labels[rows], 0), axis=1)
-        chances[rows] = np.where(labels[rows] >= 0, found, 0.0)
-    return labels, chances
+        probabilities[rows] = np.where(labels[rows] >= 0, found, 0.0)
+    return labels, probabilities
 
 
 def as_matrix(scores: Any, classifier: Any) -> Any:
@@ -279,13 +279,10 @@ def as_matrix(scores: Any, classifier: Any) -> Any:
 
 
 def _dense_scores(classifier: Any, method: str, X: Any) -> Iterator[np.ndarray]:
-    if sp.issparse(X):
-        X = X.tocsr()
     # An estimator that is not fitted raises its own error.
-    rows = max(1, _PIECE // max(1, len(getattr(classifier, "classes_", ()))))
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    for first in range(0, max(n, 1), rows):
-        scores = getattr(classifier, method)(X[first : first + rows])
+    rows = max(1, _CHUNK_SCORES // max(1, len(getattr(classifier, "classes_", ()))))
+    for part in in_parts(X, int(num_samples(X)), rows):
+        scores = getattr(classifier, method)(part)
         if not hasattr(classifier, "classes_"):
             raise TypeError(
                 f"topk needs a classifier, {type(classifier).__name__} has no classes_."

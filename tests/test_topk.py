@@ -51,7 +51,7 @@ def indicator(xy):
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """Cut the rows of foreign estimators into pieces of about 30."""
-    monkeypatch.setattr(_topk, "_PIECE", 100)
+    monkeypatch.setattr(_topk, "_CHUNK_SCORES", 100)
 
 
 @pytest.mark.parametrize(

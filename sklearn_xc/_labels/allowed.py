@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._input.arguments import as_sequence, is_missing, refuse_masks_and_dates, to_array
-from sklearn_xc._input.data import check_sparse, entry_places, rows_are_canonical
+from sklearn_xc._input.data import as_csr_rows, check_sparse, entry_places
 from sklearn_xc._labels.name_lists import is_list, warn_of_unknown
 from sklearn_xc._labels.names import as_name_of_kind, column_names, did_you_mean
 
@@ -33,7 +33,7 @@ class AllowedLabels:
     n_labels : int
         Of the classifier.
     labels : ndarray of int64
-        Rising; within each row if rows have their own.
+        Ascending; within each row if rows have their own.
     indptr : ndarray of int64 of shape (n + 1,), or None
         Row pointers into `labels`, as in a CSR matrix; None if the labels are for all rows.
     are_excluded : bool
@@ -259,40 +259,21 @@ def _positions(
 
 
 def _of_indicator(given: Any, shape: tuple[int, int], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels of each row, rising, and row pointers."""
+    """Return the labels of each row, ascending, and row pointers."""
     check_sparse(given, name)
     expected = f"{name} must be an indicator of shape {shape}, a row for each instance and a column"
     expected += " for each label, or a list of members of classes_"
     if tuple(given.shape) != shape:
         raise ValueError(f"{expected}. Got shape {tuple(given.shape)}.")
-    if not sp.issparse(given):
-        values = to_array(given)
-        _check_values(values, name)
-        rows, labels = np.nonzero(values)
-        counts = np.bincount(rows, minlength=shape[0])
-        return labels.astype(np.int64), np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    matrix = given.tocsr()
-    n = int(matrix.indptr[-1])
-    data = matrix.data[:n]
-    indices = matrix.indices[:n]
-    indptr = matrix.indptr
-    _check_values(data, name)
-    if not rows_are_canonical(indptr, indices):
-        matrix = sp.csr_array((data, indices, indptr), shape=shape, copy=True)
-        matrix.sum_duplicates()
-        data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
-    kept = data != 0
-    indptr = np.concatenate(([0], np.cumsum(kept)))[indptr]
-    return indices[kept].astype(np.int64), indptr.astype(np.int64)
-
-
-def _check_values(values: np.ndarray, name: str) -> None:
-    if values.dtype.kind not in "biuf":
+    matrix = given.tocsr() if sp.issparse(given) else to_array(given)
+    if matrix.dtype.kind not in "biuf":
         raise ValueError(
-            f"{name} must be an indicator of numbers or bools. Got dtype {values.dtype}."
+            f"{name} must be an indicator of numbers or bools. Got dtype {matrix.dtype}."
         )
-    if values.dtype.kind == "f" and np.isnan(values).any():
+    if np.isnan(matrix.data if sp.issparse(matrix) else matrix).any():
         raise ValueError(f"{name} must be an indicator without NaN. Got NaN.")
+    rows = as_csr_rows(matrix if sp.issparse(matrix) else matrix != 0).without_zeros()
+    return rows.indices.astype(np.int64), rows.indptr
 
 
 def _refuse_other_columns(given: Any, classes: np.ndarray, name: str) -> None:

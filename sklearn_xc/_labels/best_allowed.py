@@ -23,7 +23,7 @@ Found = tuple[np.ndarray, np.ndarray]
 Scorer = Callable[[Any], np.ndarray]
 
 #: Scores, or entries of an answer, in memory at a time.
-_PIECE = 2**22
+_CHUNK_SCORES = 2**22
 #: More exclusions than these are not dropped from a longer answer, if all labels can be scored: the
 #: k best of 200,000 take twice the time for k=500, and five times for k=1,000.
 _MOST_DROPPED = 256
@@ -54,9 +54,9 @@ class BestAllowed:
         self._allowed = allowed
         unseen = model._unseen_labels
         self._unseen = unseen if len(unseen) < allowed.n_labels else unseen[:0]
-        self._room = _PIECE
+        self._room = _CHUNK_SCORES
         if model._allowed_bytes() is not None:
-            self._room = min(_PIECE, model._allowed_bytes() // 32)
+            self._room = min(_CHUNK_SCORES, model._allowed_bytes() // 32)
 
     def found(self) -> Found:
         """Return labels and scores, (n, k) each, padded."""
@@ -76,7 +76,8 @@ class BestAllowed:
         labels = allowed.labels
         n_left_out = allowed.n_labels - len(labels)
         if not len(labels):
-            return self._nothing(self._n)
+            shape = self._n, self._k
+            return np.full(shape, -1, np.int64), np.full(shape, -np.inf, np.float32)
         is_few = n_left_out <= _MOST_DROPPED or self._model._has_shortlist
         if is_few and n_left_out <= _SHARE_LEFT_OUT * allowed.n_labels:
             n_more = power_of_two(n_left_out)
@@ -191,10 +192,6 @@ class BestAllowed:
         for first in range(0, self._n, step):
             yield np.arange(first, min(first + step, self._n))
 
-    def _nothing(self, n: int) -> Found:
-        dtype = np.float32  # joined with others, it takes their dtype
-        return np.full((n, self._k), -1, np.int64), np.full((n, self._k), -np.inf, dtype)
-
 
 def joined(parts: list[Found]) -> Found:
     """Return the answers of all parts, one after the other."""
@@ -217,7 +214,7 @@ def best_of_pairs(allowed: AllowedLabels, values: np.ndarray, k: int) -> Found:
     n = len(allowed.counts)
     labels, best = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, values.dtype)
     assert allowed.indptr is not None
-    for rows, size in rows_of_like_size(allowed.counts, 0, _PIECE):
+    for rows, size in rows_of_like_size(allowed.counts, 0, _CHUNK_SCORES):
         if size:
             own = allowed.take(rows)
             assert own.indptr is not None

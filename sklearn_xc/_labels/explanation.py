@@ -11,7 +11,7 @@ from sklearn_xc._input.arguments import refuse_masks_and_dates
 from sklearn_xc._input.data import CsrRows
 
 #: Scores computed at a time.
-_PIECE = 2**24
+_CHUNK_SCORES = 2**24
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,7 +143,7 @@ def by_omission(
     columns = np.concatenate([instance.indices, np.tile(instance.indices, (m, 1))[kept]])
     data = np.concatenate([instance.data, np.tile(instance.data, (m, 1))[kept]])
     rows = sp.csr_array((data, columns, indptr), shape=(m + 2, d))  # the last one has none
-    step = max(1, _PIECE // max(1, n_labels))
+    step = max(1, _CHUNK_SCORES // max(1, n_labels))
     scores = np.concatenate([score(rows[at : at + step]) for at in range(0, m + 2, step)])
     scores = scores.astype(np.float64)
     contributions = scores[0] - scores[1:-1]

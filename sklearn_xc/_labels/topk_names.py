@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
-from sklearn_xc._topk import classes_of, topk_allowed, topk_chances
+from sklearn_xc._topk import classes_of, topk_allowed, topk_probabilities
 
 
 def topk_names(
@@ -81,7 +81,7 @@ def topk_names(
     def allowed(n: int, own: np.ndarray) -> AllowedLabels | None:
         return read_allowed(candidates, exclude, own, n, "topk_names", by_name=True)
 
-    ask = topk_chances if return_probabilities else topk_allowed
+    ask = topk_probabilities if return_probabilities else topk_allowed
     are_all = candidates is None and exclude is None
     labels, scores = ask(estimator, X, k, None if are_all else allowed)
     if return_probabilities:

@@ -34,7 +34,7 @@ from sklearn_xc._labels.names import as_name_array
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import SavedEstimator, fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Array, Estimator, Tested, declares
-from sklearn_xc._topk import topk_allowed, topk_chances, unwrap
+from sklearn_xc._topk import topk_allowed, topk_probabilities, unwrap
 from sklearn_xc.ensemble.thresholds import ThresholdTuner
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.one_vs_all import OvALinearXC
@@ -347,7 +347,9 @@ class TextClassifierXC(
             Padded with 0.
         """
         features = self._features(X)
-        return topk_chances(self.classifier_, features, k, self._allowed(X, candidates, exclude))
+        return topk_probabilities(
+            self.classifier_, features, k, self._allowed(X, candidates, exclude)
+        )
 
     def _allowed(self, X: Any, candidates: Any, exclude: Any) -> AllowedLabels | None:
         n = int(num_samples(X))

@@ -134,7 +134,7 @@ def test_pieces_change_nothing(name, monkeypatch):
     allowed = np.random.default_rng(0).random((60, N_LABELS)) < 0.5
     asked = [{"candidates": [1, 2, 5]}, {"candidates": allowed}, {"exclude": allowed}]
     whole = [model.predict_topk(X, 3, **one) for one in asked]
-    monkeypatch.setattr("sklearn_xc._labels.best_allowed._PIECE", 7)
+    monkeypatch.setattr("sklearn_xc._labels.best_allowed._CHUNK_SCORES", 7)
     monkeypatch.setattr("sklearn_xc._labels.best_allowed._MOST_DROPPED", 1)
     monkeypatch.setattr("sklearn_xc.ensemble.stacking.stacking._CHUNK_CANDIDATES", 20)
     for one, expected in zip(asked, whole, strict=True):
@@ -230,7 +230,7 @@ class OfScores(XCClassifier):
 
 @pytest.mark.parametrize("room", [1, 2**22])
 def test_a_class_that_only_scores(room, monkeypatch):
-    monkeypatch.setattr("sklearn_xc._labels.best_allowed._PIECE", room)
+    monkeypatch.setattr("sklearn_xc._labels.best_allowed._CHUNK_SCORES", room)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, N_LABELS))
     model = OfScores().fit(X, wide()[1])
