@@ -1,6 +1,5 @@
 """Base class of the estimators: top-k prediction, and the answers derived from it."""
 
-from functools import cache
 from numbers import Integral
 from typing import Any
 
@@ -31,13 +30,7 @@ from sklearn_xc.metrics import precision_at_k
 #: Counters of loops are int64.
 _LARGEST_INT = 2**62
 #: Scores of all labels held at a time, if only some labels are wanted.
-_SCORES_TOGETHER = 2**22
-
-
-@cache
-def _param_names(kind: Any) -> tuple[str, ...]:
-    """Return the names of parameters; scikit-learn reads the signature each time, for 0.1 ms."""
-    return tuple(super(XCClassifier, kind)._get_param_names())
+_CHUNK_SCORES = 2**22
 
 
 @declares(
@@ -71,7 +64,7 @@ class XCClassifier(
 
     label_counts_: np.ndarray
     n_samples_fit_: int
-    #: Positions of labels without training instance (or other information), rising.
+    #: Positions of labels without training instance (or other information), ascending.
     _unseen_labels: np.ndarray = np.empty(0, np.int64)
     #: Other information that ``_unseen_labels`` lack, for the warning.
     _also_lacking = ""
@@ -399,7 +392,7 @@ class XCClassifier(
         self._unseen_labels = self._find_unseen()
 
     def _find_unseen(self) -> np.ndarray:
-        """Return the positions of labels without training instance, rising."""
+        """Return the positions of labels without training instance, ascending."""
         return np.flatnonzero(self.label_counts_ == 0)
 
     def _warn_of_unseen(self) -> None:
@@ -453,12 +446,12 @@ class XCClassifier(
     def _scorer_of(self, labels: np.ndarray, **how: Any) -> Scorer:
         """Return a function from X to the scores of some labels, (n, len(labels)).
 
-        `labels` rise, and none is unseen. Not called for two classes.
+        `labels` are ascending, and none is unseen. Not called for two classes.
         """
 
         def score(X: Any) -> np.ndarray:
             n = n_rows(X, type(self).__name__)
-            step = max(1, _SCORES_TOGETHER // len(self.classes_))
+            step = max(1, _CHUNK_SCORES // len(self.classes_))
             return np.concatenate(
                 [self._all_scores(part)[:, labels] for part in in_parts(X, n, step)]
             )
@@ -519,15 +512,11 @@ class XCClassifier(
         make = sp.csr_matrix if matrix else sp.csr_array
         return make((values[kept], labels[kept], indptr), shape=shape)
 
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        return list(_param_names(cls))  # type: ignore[arg-type]  # for mypy no class has a hash
-
     def _validate_params(self) -> None:
         """Check declared constraints, booleans as numbers, huge integers, n_jobs and max_memory."""
         name = type(self).__name__
         parameters = self.get_params(deep=False)
-        with np.errstate(over="ignore"):  # a float16 beside a bound
+        with np.errstate(over="ignore"):  # a float16 next to a bound
             super()._validate_params()
         for parameter, value in parameters.items():
             declared = self._parameter_constraints.get(parameter, ["boolean"])

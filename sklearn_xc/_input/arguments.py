@@ -301,7 +301,7 @@ def check_numbers(values: Any, name: str, n: int | None, each: str) -> np.ndarra
         raise ValueError(f"{name} is no array of one dimension; {expected}.") from error
     refuse_masks_and_dates(array, name)
     if array.dtype.kind not in "biuf":
-        strange = _first_strange(array)
+        strange = repr(array.ravel()[:1].tolist()[0]) if array.size else "nothing"
         raise ValueError(f"{name} holds {strange} (dtype {array.dtype}); {expected}.")
     if array.ndim != 1 or n not in (None, len(array)):
         shape = "(n,)" if n is None else f"({n},)"
@@ -313,8 +313,3 @@ def check_numbers(values: Any, name: str, n: int | None, each: str) -> np.ndarra
         what = "NaN" if np.isnan(array[at]) else "infinity"
         raise ValueError(f"{name} contains {what} at entry {at}; {expected}.")
     return array
-
-
-def _first_strange(array: np.ndarray) -> str:
-    flat = array.ravel()
-    return repr(flat[:1].tolist()[0]) if flat.size else "nothing"

@@ -17,7 +17,7 @@ from sklearn_xc._input.sklearn_private import num_samples, safe_indexing
 from sklearn_xc._state.schema import Array, Holds, Number, Shape, declares
 
 #: Entries compared at a time, which bounds the memory of the comparison.
-_PIECE = 2**20
+_CHUNK_ENTRIES = 2**20
 #: A dense X with a smaller share of non-zeros is trained on as a sparse one: that is faster.
 DENSE_SHARE = 0.2
 #: Number of entries in a range of rows: 1 MiB of 8-byte numbers.
@@ -99,10 +99,8 @@ def _fault(matrix: Any) -> str:
     block = data.shape[1:] if is_blocked else (1, 1)
     if 0 in block or matrix.shape[0] % block[0] or matrix.shape[1] % block[1]:
         return f"blocks of shape {block} do not fill the shape"
-    (n_major, n_minor), minor = (
-        (n // size for n, size in zip(matrix.shape, block, strict=True)),
-        "column",
-    )
+    n_major, n_minor = (n // size for n, size in zip(matrix.shape, block, strict=True))
+    minor = "column"
     if matrix.format == "csc":
         n_major, n_minor, minor = n_minor, n_major, "row"
     if len(indptr) != n_major + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
@@ -137,12 +135,12 @@ def _range_fault(indices: np.ndarray, limit: int, what: str) -> str:
 
 
 def rows_are_canonical(indptr: np.ndarray, indices: np.ndarray) -> bool:
-    """Return whether the indices of each row rise, without repetitions.
+    """Return whether the indices of each row are sorted, without repetitions.
 
     scipy remembers the answer in a flag that an edit of the arrays leaves unchanged.
     """
-    for start in range(0, len(indices) - 1, _PIECE):
-        piece = indices[start : start + _PIECE + 1]
+    for start in range(0, len(indices) - 1, _CHUNK_ENTRIES):
+        piece = indices[start : start + _CHUNK_ENTRIES + 1]
         rises = piece[1:] > piece[:-1]
         inner = slice(*np.searchsorted(indptr, (start + 1, start + len(piece))))
         rises[indptr[inner] - (start + 1)] = True  # where a row begins
@@ -154,7 +152,7 @@ def rows_are_canonical(indptr: np.ndarray, indices: np.ndarray) -> bool:
 def read_only(array: np.ndarray) -> np.ndarray:
     """Return a read-only view of `array`.
 
-    A kernel is compiled anew for each combination of arguments that may and may not be written, not
+    A kernel is compiled for each combination of arguments that may and may not be written, not
     always to the same roundings. All inputs go through here, so that it makes no difference whether
     the caller's arrays, or those that joblib gives to its workers, are read-only maps of files.
     """
@@ -371,7 +369,7 @@ class Targets:
         -------
         indptr : ndarray of int64 of shape (n + 1,)
         labels : ndarray of int32
-            Rising within a row.
+            Ascending within a row.
         """
         if self.kind == "classes" and len(self.classes) == 2:
             labels = np.zeros(n, np.int32)

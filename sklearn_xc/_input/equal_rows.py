@@ -23,7 +23,7 @@ def distinct_instances(
     X : CsrRows or DenseRows of shape (n, d)
         Checked instances.
     indptr, labels : ndarray of int64 and int32
-        Their labels in CSR form, rising in each row.
+        Their labels in CSR form, ascending in each row.
     weight : ndarray of float64 of shape (n,)
         Not negative. Those of equal instances with equal label sets are summed.
 

@@ -76,9 +76,7 @@ class GivenVectors:
         if words is None:
             return cls(caller, None, array)
         if isinstance(words, str) or not all(isinstance(word, str) for word in words):
-            raise TypeError(
-                f"{caller} must have a list of texts beside the vectors. Got {words!r}."
-            )
+            raise TypeError(f"{caller} must have a list of texts with the vectors. Got {words!r}.")
         if len(words) != len(array):
             raise ValueError(
                 f"{caller} must have a vector for each word. Got {len(words)} words and "

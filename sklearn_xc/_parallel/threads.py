@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from numbers import Integral
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,7 @@ def cut_rows(indptr: np.ndarray, n_entries: int) -> Iterator[tuple[int, int]]:
     Parameters
     ----------
     indptr : ndarray of int of shape (n_rows + 1,)
-        Where each row begins, rising.
+        Where each row begins, ascending.
     n_entries : int
         Limit on the entries of a range, unless it is a single row.
 
@@ -181,12 +180,7 @@ class Team:
     def __enter__(self) -> "Team":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         if self._pool is not None:
             self._pool.shutdown()
 

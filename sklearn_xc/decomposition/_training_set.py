@@ -7,7 +7,6 @@ import numpy as np
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets, entry_places
 from sklearn_xc._input.equal_rows import distinct_instances
 from sklearn_xc._input.given_vectors import GivenVectors
-from sklearn_xc._training.adam import entry_places
 from sklearn_xc.decomposition.gradients.protocol import Gradient, RowBatch, SetLoss
 from sklearn_xc.search import MipsIndex
 

@@ -16,6 +16,9 @@ from sklearn_xc._parallel.progress import Task
 from sklearn_xc._topk import classes_of, never_seen, topk_allowed, unwrap
 from sklearn_xc.exceptions import MemoryBudgetError, SavedModelError
 
+#: Errors that name their estimator themselves.
+_OWN = (NotFittedError, SavedModelError)
+
 
 class Answers(NamedTuple):
     """The best labels of some instances and their scores.
@@ -150,7 +153,7 @@ def known_counts(
 
 
 def unknown_to(members: Sequence[Any], label_counts: np.ndarray, *, is_prefit: bool) -> np.ndarray:
-    """Return labels without a training instance that no fitted member knows, rising.
+    """Return labels without a training instance that no fitted member knows, ascending.
 
     `label_counts` are training instances of each label; prefit members without counts may have
     been fitted to other rows.
@@ -167,10 +170,6 @@ def unknown_to(members: Sequence[Any], label_counts: np.ndarray, *, is_prefit: b
             own = never_seen(one)
         unseen = unseen[np.isin(unseen, own)]
     return unseen
-
-
-#: Errors that name their estimator themselves.
-_OWN = (NotFittedError, SavedModelError)
 
 
 class named_errors:  # noqa: N801  used as a function

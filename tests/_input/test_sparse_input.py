@@ -78,5 +78,5 @@ def test_canonical_rows(rows, piece):
     indices = np.array([one for row in rows for one in row], np.int32)
     rising = all(a < b for row in rows for a, b in itertools.pairwise(row))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(data, "_PIECE", piece)
+        patch.setattr(data, "_CHUNK_ENTRIES", piece)
         assert rows_are_canonical(indptr, indices) == rising

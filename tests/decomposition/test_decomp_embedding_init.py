@@ -106,7 +106,7 @@ def refusals():
         "sparse": (sp.csr_array(V), TypeError, "Got csr_array"),
         "not fitted": (DecompMIPSSkipGram(), ValueError, r"must be fitted .*pass \(model.words_"),
         "lengths": ((WORDS[1:], V), ValueError, "Got 29 words and 30 vectors"),
-        "no words": ((np.arange(D), V), TypeError, "a list of texts beside the vectors. Got"),
+        "no words": ((np.arange(D), V), TypeError, "a list of texts with the vectors. Got"),
     }
 
 

@@ -17,6 +17,10 @@ from sklearn_xc._parallel.engines.remote import Outcome, in_window, work_on
 _MAX_RETRIES = 3
 #: A worker keeps the shared object for this time without a task, in seconds.
 _KEPT_SECONDS = 30.0
+#: In a worker: the object that was shared last, by its reference, with all that was derived from
+#: it, and the timer that removes it, so that Ray's store can give its memory back.
+_loaded: dict[Any, Any] = {}
+_timers: list[threading.Timer] = []
 
 
 class RayEngine(Engine):
@@ -53,7 +57,7 @@ class RayEngine(Engine):
         under_way = dict[Any, Numbered]()
 
         def submit(task: Numbered) -> None:
-            # in a list, so that Ray does not load it anew for each task
+            # in a list, so that Ray does not load it again for each task
             under_way[remote.remote([self._shared], work, task[1])] = task
 
         def next_done() -> tuple[Outcome, int]:
@@ -85,12 +89,6 @@ def _remote_run() -> Any:
     import ray
 
     return ray.remote(_run)
-
-
-#: In a worker: the object that was shared last, by its reference, with all that was derived from
-#: it, and the timer that removes it, so that Ray's store can give its memory back.
-_loaded: dict[Any, Any] = {}
-_timers: list[threading.Timer] = []
 
 
 def _run(shared: list[Any], work: Work, arguments: tuple[Any, ...]) -> Outcome:
