@@ -34,7 +34,7 @@ def test_imports_follow_the_rules():
         ("softmax/sgd", "sklearn_xc.one_vs_all.OvALinearXC"),
         ("base", "sklearn_xc.softmax"),
         ("one_vs_all/ova", "sklearn_xc.datasets.make_xc_classification"),
-        ("datasets/text", "sklearn_xc.softmax._model.SoftmaxModel"),
+        ("datasets/generators", "sklearn_xc.softmax._model.SoftmaxModel"),
         ("softmax/kernels/passes", "scipy.sparse"),
         ("softmax/kernels/passes", "sklearn_xc._parallel.memory"),
         ("_compile/jit", "sklearn_xc._input.checks"),
