@@ -16,7 +16,7 @@ from sklearn_xc._input.sklearn_private import CallbackSupportMixin, Options
 from sklearn_xc._labels.allowed import AllowedLabels, read_allowed
 from sklearn_xc._labels.best_allowed import BestAllowed, Scorer
 from sklearn_xc._labels.changes import ChangeableLabels
-from sklearn_xc._labels.explanation import Explanation, as_row, by_omission, check_names, of_weights
+from sklearn_xc._labels.explanation import Explanation, as_row, check_names, explained
 from sklearn_xc._labels.names import position_of
 from sklearn_xc._parallel.memory import parse_bytes
 from sklearn_xc._parallel.threads import count_threads
@@ -347,9 +347,8 @@ class XCClassifier(
         def score(rows: Any) -> np.ndarray:
             return self._scores_of(rows, position)
 
-        if weights is not None:
-            return of_weights(score, instance, weights, label, names, n_features)
-        return by_omission(score, instance, len(self.classes_), label, names, n_features)
+        n_labels = len(self.classes_)
+        return explained(score, instance, weights, n_labels, label, names, n_features)
 
     @property
     def _reads_matrix(self) -> bool:

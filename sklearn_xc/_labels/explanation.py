@@ -86,15 +86,16 @@ class Explanation:
     __repr__ = __str__
 
 
-def of_weights(
+def explained(
     score: Callable[[sp.csr_array], np.ndarray],
     instance: CsrRows,
-    weights: np.ndarray,
+    weights: np.ndarray | None,
+    n_labels: int,
     label: Any,
     names: np.ndarray,
     n_features: int | None,
 ) -> Explanation:
-    """Return the explanation of a score that is a weighted sum of features.
+    """Return the features with the largest contributions to a score.
 
     Parameters
     ----------
@@ -102,40 +103,47 @@ def of_weights(
         Returns the scores (m,) of the label for m instances, a CSR.
     instance : CsrRows of shape (1, d)
         Without zeros.
-    weights : ndarray of float of shape (nnz,)
-        Of its features.
+    weights : ndarray of float of shape (nnz,) or None
+        Of the features of the instance; None if the score is not a weighted sum of features.
+    n_labels : int
+        Labels that `score` computes at once.
     label : object
     names : ndarray of shape (d,)
         Of all features.
     n_features : int or None
         How many to list.
     """
-    contributions = instance.data * weights
-    whole = sp.csr_array((instance.data, instance.indices, instance.indptr), shape=instance.shape)
-    found = float(score(whole)[0])
-    intercept = found - float(contributions.sum(dtype=np.float64))
-    return _explanation(
-        label, found, intercept, instance, names, weights, contributions, n_features
+    if weights is None:
+        found, intercept, contributions = _by_omission(score, instance, n_labels)
+    else:
+        contributions = instance.data * weights
+        whole = (instance.data, instance.indices, instance.indptr)
+        found = float(score(sp.csr_array(whole, shape=instance.shape))[0])
+        intercept = found - float(contributions.sum(dtype=np.float64))
+    order = np.argsort(-np.abs(contributions), kind="stable")
+    order = order[contributions[order] != 0]
+    listed = order[:n_features]
+    if weights is None:
+        other = found - intercept - contributions[listed].sum()
+    else:
+        other = contributions[order[len(listed) :]].sum()
+    return Explanation(
+        label=label,
+        score=float(found),
+        intercept=float(intercept),
+        features=names[instance.indices[listed]],
+        values=instance.data[listed],
+        weights=None if weights is None else weights[listed],
+        contributions=contributions[listed],
+        other=float(other),
+        n_other=len(order) - len(listed),
     )
 
 
-def by_omission(
-    score: Callable[[sp.csr_array], np.ndarray],
-    instance: CsrRows,
-    n_labels: int,
-    label: Any,
-    names: np.ndarray,
-    n_features: int | None,
-) -> Explanation:
-    """Return how much lower a score is without each feature.
-
-    Parameters
-    ----------
-    score, instance, label, names, n_features
-        As in ``of_weights``.
-    n_labels : int
-        Labels that `score` computes at once.
-    """
+def _by_omission(
+    score: Callable[[sp.csr_array], np.ndarray], instance: CsrRows, n_labels: int
+) -> tuple[float, float, np.ndarray]:
+    """Return a score, that of no features, and how much lower it is without each feature."""
     m = len(instance.data)
     d = instance.shape[1]
     indptr = np.concatenate(([0], m + np.arange(m + 1) * max(m - 1, 0), [m + m * max(m - 1, 0)]))
@@ -146,41 +154,7 @@ def by_omission(
     step = max(1, _CHUNK_SCORES // max(1, n_labels))
     scores = np.concatenate([score(rows[at : at + step]) for at in range(0, m + 2, step)])
     scores = scores.astype(np.float64)
-    contributions = scores[0] - scores[1:-1]
-    return _explanation(
-        label, scores[0], scores[-1], instance, names, None, contributions, n_features
-    )
-
-
-def _explanation(
-    label: Any,
-    score: float,
-    intercept: float,
-    instance: CsrRows,
-    names: np.ndarray,
-    weights: np.ndarray | None,
-    contributions: np.ndarray,
-    n_features: int | None,
-) -> Explanation:
-    """Return an explanation that lists the features with the largest contributions."""
-    order = np.argsort(-np.abs(contributions), kind="stable")
-    order = order[contributions[order] != 0]
-    listed = order[:n_features]
-    if weights is None:
-        other = score - intercept - contributions[listed].sum()
-    else:
-        other = contributions[order[len(listed) :]].sum()
-    return Explanation(
-        label=label,
-        score=float(score),
-        intercept=float(intercept),
-        features=names[instance.indices[listed]],
-        values=instance.data[listed],
-        weights=None if weights is None else weights[listed],
-        contributions=contributions[listed],
-        other=float(other),
-        n_other=len(order) - len(listed),
-    )
+    return scores[0], scores[-1], scores[0] - scores[1:-1]
 
 
 def as_row(x: Any, caller: str) -> Any:
