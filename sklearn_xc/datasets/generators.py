@@ -12,7 +12,6 @@ from sklearn_xc._parallel.threads import cut_rows
 from sklearn_xc.datasets.xmc import MAX_SIZE, check_float_dtype
 
 _BLOCK_DRAWS = 4_000_000  # blocks of rows have fewer; bounds the memory, and is part of the result
-_LARGE_BYTES = 2**28  # from which the free memory is checked
 _MAX_ROUNDS = 25
 _LABEL_EXPONENT = 0.9  # the label of rank r is drawn with a probability ~ r ** -0.9
 _SIGNATURE = 8  # signature features of each label
@@ -329,8 +328,7 @@ def make_hierarchical_classes(
 
 
 def _require(n_bytes: int, caller: str, what: str) -> None:
-    if n_bytes > _LARGE_BYTES:
-        require_bytes(n_bytes, None, what, "Ask for less.", caller)
+    require_bytes(n_bytes, None, what, "Ask for less.", caller)
 
 
 def _noise_for(centers: Any, accuracy: float, rng: Any) -> float:
