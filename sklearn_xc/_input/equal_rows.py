@@ -50,7 +50,9 @@ def distinct_by_hash(
         As in ``distinct_instances``.
     """
     used = np.flatnonzero((np.diff(indptr) > 0) & (weight > 0))
-    hashes = np.column_stack([hashes, _hash_sets(indptr, labels)])[used]
+    sets = np.empty((len(weight), 2), np.uint64)
+    hash_rows(indptr, labels, np.ones(len(labels), np.uint64), sets)
+    hashes = np.column_stack([hashes, sets])[used]
     order = np.lexsort((weight[used], *hashes.T))  # sums of weights round by their order
     is_first = np.ones(len(used), bool)
     is_first[1:] = (hashes[order][1:] != hashes[order][:-1]).any(axis=1)
@@ -86,12 +88,6 @@ def hash_texts(texts: Iterable[str]) -> np.ndarray:
     ]
     hashes: Any = np.frombuffer(b"".join(digests), "<u8").reshape(-1, 2)
     return hashes.astype(np.uint64)
-
-
-def _hash_sets(indptr: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    hashes = np.empty((len(indptr) - 1, 2), np.uint64)
-    hash_rows(indptr, labels, np.ones(len(labels), np.uint64), hashes)
-    return hashes
 
 
 def _bits(values: np.ndarray) -> np.ndarray:

@@ -6,7 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._input.arguments import is_sequence, refuse_masks_and_dates
-from sklearn_xc._input.data import check_sparse
+from sklearn_xc._input.data import as_rows, check_sparse
+from sklearn_xc._input.sklearn_private import safe_indexing
 from sklearn_xc._input.texts_with_features import TextsWithFeatures, shown
 from sklearn_xc._state.schema import declares
 
@@ -142,10 +143,7 @@ class LabelFeatures:
                 f"{next(iter(place))!r}."
             )
         rows = [place[each] for each in wanted]
-        if self.is_text:
-            texts = list(self.features)
-            return LabelFeatures([texts[row] for row in rows], classes)
-        return LabelFeatures(_rows_of(self.features, rows), classes)
+        return LabelFeatures(safe_indexing(as_rows(self.features), rows), classes)
 
     def __copy__(self) -> "LabelFeatures":
         return self
@@ -188,13 +186,6 @@ def _check_classes(classes: Any, n_labels: int) -> np.ndarray:
             f"distinct. Got {classes!r:.80}."
         )
     return found
-
-
-def _rows_of(features: Any, rows: list[int]) -> Any:
-    """Return some rows of a matrix or data frame."""
-    if hasattr(features, "iloc"):
-        return features.iloc[rows]
-    return (features.tocsr() if sp.issparse(features) else features)[rows]
 
 
 def _as_array(features: Any) -> np.ndarray:

@@ -257,8 +257,11 @@ class LabelHierarchy:
         chosen = self._find(names.tolist(), "classes")
         if np.array_equal(chosen, np.arange(self.n_nodes)):
             return self
-        above = _taken(self.ancestors, chosen)
-        return self._of(chosen, deepest(above, above), above)
+        above = sp.csr_array(self.ancestors[chosen][:, chosen])
+        above.sort_indices()
+        made = object.__new__(type(self))  # no cycle: these nodes were checked
+        made._set(self.names[chosen], deepest(above, above), _frozen(above))
+        return made
 
     def encode(self, y: Any) -> sp.csr_array:
         """Return names as an indicator of nodes.
@@ -465,12 +468,6 @@ class LabelHierarchy:
     def __sklearn_clone__(self) -> "LabelHierarchy":
         return self
 
-    def _of(self, order: np.ndarray, parents: sp.csr_array, ancestors: sp.csr_array) -> Any:
-        """Return a hierarchy of some of these nodes, which are known to have no cycle."""
-        made = object.__new__(type(self))
-        made._set(self.names[order], parents, _frozen(ancestors))
-        return made
-
     def _changed(self, y: Any, change: Any) -> Any:
         y = as_sequence(y)
         is_names = are_name_lists(y) or _is_flat(y)
@@ -532,13 +529,6 @@ def _is_flat(y: Any) -> bool:
     if hasattr(y, "ndim"):
         return y.ndim == 1 and not are_name_lists(y)
     return isinstance(y, list | tuple) and isinstance(next(iter(y), None), str | int | np.integer)
-
-
-def _taken(matrix: sp.csr_array, order: np.ndarray) -> sp.csr_array:
-    """Return the rows and columns of some nodes, in their order."""
-    taken = sp.csr_array(matrix[order][:, order])
-    taken.sort_indices()
-    return taken
 
 
 def _frozen(matrix: sp.csr_array) -> sp.csr_array:
