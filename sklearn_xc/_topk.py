@@ -232,7 +232,7 @@ def topk_probabilities(
     indices : ndarray of int64 of shape (n, k)
         Padded with -1.
     probabilities : ndarray of float of shape (n, k)
-        Padded with 0; NaN for labels of which a sparse ``predict_proba`` holds none.
+        Padded with 0; NaN where a sparse ``predict_proba`` has no entry.
 
     Raises
     ------

@@ -42,7 +42,7 @@ _CHUNK_SCORES = 2**22
     _targets_kind=Choice("classes", "dense", "sparse"),
     _targets_container=Choice(None, sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix),
     _targets_dtype=Tested("a dtype", lambda value, require: isinstance(value, np.dtype)),
-    _unseen_labels=Array("int64", None, below="labels", rises=True),
+    _unseen_labels=Array("int64", None, below="labels", ascending=True),
 )
 class XCClassifier(
     ParameterizedParts,

@@ -23,7 +23,7 @@ DENSE_SHARE = 0.2
 #: Number of entries in a range of rows: 1 MiB of 8-byte numbers.
 ENTRIES = 2**17
 #: Number of instances that ``LabelFrequencies`` adds to those without features, and their share of
-#: all. Where features are indicators of which one level is left out, instances without features are
+#: all. Where features are indicators with one level left out, instances without features are
 #: common, and outweigh these.
 _ADDED, _ADDED_SHARE = 20.0, 0.02
 #: Tolerance for the rounding of sums of weights.
@@ -141,10 +141,10 @@ def rows_are_canonical(indptr: np.ndarray, indices: np.ndarray) -> bool:
     """
     for start in range(0, len(indices) - 1, _CHUNK_ENTRIES):
         piece = indices[start : start + _CHUNK_ENTRIES + 1]
-        rises = piece[1:] > piece[:-1]
+        is_sorted = piece[1:] > piece[:-1]
         inner = slice(*np.searchsorted(indptr, (start + 1, start + len(piece))))
-        rises[indptr[inner] - (start + 1)] = True  # where a row begins
-        if not rises.all():
+        is_sorted[indptr[inner] - (start + 1)] = True  # where a row begins
+        if not is_sorted.all():
             return False
     return True
 

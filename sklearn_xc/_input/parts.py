@@ -111,7 +111,7 @@ def new_part(
         A key of `table`, or an instance, which is cloned.
     table : mapping of str to class
     methods : sequence of str
-        Methods of an instance besides ``get_params`` and ``set_params``.
+        Methods of an instance, in addition to ``get_params`` and ``set_params``.
     caller : str
         The argument in messages, such as "NGAMEEmbeddingXC: sampler".
     protocol : str

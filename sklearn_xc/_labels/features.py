@@ -97,8 +97,8 @@ class LabelFeatures:
         if self.is_text:
             return f"LabelFeatures({self.n_labels:,} label texts{whose})"
         if isinstance(self.features, TextsWithFeatures):
-            beside = self.features.of_features
-            return f"LabelFeatures({self.n_labels:,} label texts with {beside}{whose})"
+            with_features = self.features.of_features
+            return f"LabelFeatures({self.n_labels:,} label texts with {with_features}{whose})"
         kind = "sparse" if sp.issparse(self.features) else "dense"
         n_features = self.features.shape[1]
         return f"LabelFeatures({self.n_labels:,} labels x {n_features:,} {kind} features{whose})"

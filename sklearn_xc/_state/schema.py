@@ -120,7 +120,7 @@ class Array(Attribute):
         Numbers are indices into an axis of this length, from 0.
     least : float, default=None
         Smallest number; with `below` instead of 0.
-    rises : bool, default=False
+    ascending : bool, default=False
         Whether the numbers strictly increase.
     optional : bool or callable, default=False
     """
@@ -131,13 +131,13 @@ class Array(Attribute):
         *shape: Length,
         below: Length = None,
         least: float | None = None,
-        rises: bool = False,
+        ascending: bool = False,
         optional: Optional = False,
     ) -> None:
         self.name, self.shape, self.below = dtype, shape, below
         self.least = 0 if least is None and below is not None else least
         self.dtypes = _DTYPES.get(dtype, tuple(dtype.split("|")))
-        self.rises, self.optional = rises, optional
+        self.ascending, self.optional = ascending, optional
 
     def check(self, value: Any, context: Context) -> None:
         """Raise MisfitError if a value does not fit the declaration."""
@@ -152,8 +152,8 @@ class Array(Attribute):
                 raise context.misfit(f"at least {self.least}", low)
             if self.below is not None:
                 context.bounds.append((int(high), context.cell(self.below), context))
-        if self.rises and (value[1:] <= value[:-1]).any():
-            raise context.misfit("rising", value)
+        if self.ascending and (value[1:] <= value[:-1]).any():
+            raise context.misfit("ascending", value)
 
     def _fits(self, value: Any, context: Context) -> bool:
         """Return whether dtype, layout and shape fit."""

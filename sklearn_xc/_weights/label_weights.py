@@ -27,7 +27,7 @@ _COST_OF_ENTRY = 2
     by_feature=Record("WeightsByFeature", "CompactWeights"),
     intercept=Array("real", "labels"),
     prior=Array("real", "labels", optional=True),
-    unseen=Array("int64", None, below="labels", rises=True),
+    unseen=Array("int64", None, below="labels", ascending=True),
 )
 class LabelWeights:
     """One sparse weight vector and one intercept per label.

@@ -174,7 +174,7 @@ class RankMap:
 
 
 @declares(
-    bends=Array("float64", None, rises=True),
+    bends=Array("float64", None, ascending=True),
     slopes=Array("float64", lambda spline: len(spline.bends) + 2),
     _has_bends=Holds("at least one bend"),
 )

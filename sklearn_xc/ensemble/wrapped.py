@@ -119,7 +119,7 @@ def reads_features(estimator: Any) -> bool:
 @declares(
     estimator_=Estimator(labels="labels", features="features"),
     group_edges_=Array(
-        "int64", None, least=1, rises=True, below=lambda model: model.n_samples_fit_ + 1
+        "int64", None, least=1, ascending=True, below=lambda model: model.n_samples_fit_ + 1
     ),
 )
 class WrappedClassifier(LearnsFromHeldOut, XCClassifier):

@@ -62,7 +62,7 @@ def _has_words(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
     binarizer_=Estimator("inverse_transform", optional=True, labels="labels"),
     classifier_=Estimator(labels="labels"),
     vectorizer_=Tested("a vectorizer of as many words as are known", _has_words, optional=True),
-    _unseen_labels=Array("int64", None, below="labels", rises=True, optional=True),
+    _unseen_labels=Array("int64", None, below="labels", ascending=True, optional=True),
 )
 class TextClassifierXC(
     RoutesFit,

@@ -19,7 +19,7 @@ from sklearn_xc._state.schema import (
 from sklearn_xc._state.values import MODULES
 
 
-@declares(of_rows=Array("real", "rows"), ids=Array("int64", None, below="labels", rises=True))
+@declares(of_rows=Array("real", "rows"), ids=Array("int64", None, below="labels", ascending=True))
 @dataclass
 class Inner:
     of_rows: Any
@@ -64,7 +64,7 @@ def fitting(**other):
         ({"of_rows": np.zeros(3)}, "must be"),
         ({"ids": np.array([1, 5])}, "must be"),
         ({"ids": np.array([-1, 4])}, "at least 0"),
-        ({"ids": np.array([4, 1])}, "rising"),
+        ({"ids": np.array([4, 1])}, "ascending"),
         ({"ids": np.array([1, 4], np.int32)}, "must be an array of int64"),
         ({"inner": {}}, r"must be Inner\. Got \{\}"),
     ],

@@ -106,7 +106,7 @@ def ranked(scores: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
     """
     n = scores.shape[0]
     rows = np.repeat(np.arange(n), np.diff(scores.indptr))
-    order = np.lexsort((-scores.data, rows))  # stable: columns rise within a row
+    order = np.lexsort((-scores.data, rows))  # stable: columns ascend within a row
     rank = np.arange(len(rows)) - scores.indptr[rows]
     best = rank < k
     labels, found = np.full((n, k), -1), np.full((n, k), -np.inf, scores.dtype)

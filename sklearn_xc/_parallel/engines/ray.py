@@ -1,6 +1,6 @@
 """Workers of a Ray cluster, under ``joblib.parallel_config("ray")``.
 
-The shared object is put into Ray's store, of which each machine has a copy: arrays are read where
+The shared object is put into Ray's store, which each machine has a copy of: arrays are read where
 they are. Ray runs the task of a process that has died in another one.
 """
 
