@@ -17,8 +17,7 @@ from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.threads import for_row_ranges
 from sklearn_xc._state.fitted import reads_snapshot
 from sklearn_xc._state.schema import Array, Choice, Number, Record, declares
-from sklearn_xc._topk import check_topk_size
-from sklearn_xc._training.adam import MovingRows, with_intercepts
+from sklearn_xc._training.adam import with_intercepts
 from sklearn_xc.base import ThresholdedScores, XCClassifier
 from sklearn_xc.decomposition._weights import log_odds_of_blank
 from sklearn_xc.decomposition.layers import make_layer
