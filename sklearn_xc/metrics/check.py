@@ -202,7 +202,7 @@ def check_topk(topk: Any, k: int, labels: TrueLabels, name: str = "topk") -> np.
     if sp.issparse(topk):
         scores = check_sparse_scores(topk, labels, name)
         check_k_of_csr(k, scores, name)
-        return topk_of_csr(scores, k)
+        return topk_of_csr(scores, k)[0]
     expected = "integer label positions of shape (n_samples, at least k), best first"
     is_pair = isinstance(topk, tuple) and len(topk) == 2 and np.ndim(topk[0]) == 2
     indices = as_array(topk[0] if is_pair else topk, name, expected)
@@ -338,11 +338,11 @@ def check_propensities(propensities: Any, labels: TrueLabels | None = None) -> n
     return p
 
 
-def topk_of_csr(scores: sp.csr_array, k: int) -> np.ndarray:
-    """Return the columns of the `k` best stored scores of each row, (n_rows, k), int64.
+def topk_of_csr(scores: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns of the `k` best stored scores of each row, and these scores, (n_rows, k).
 
-    Best first, padded with -1. Missing entries are not scores, stored zeros are; equal scores go to
-    the smaller column. O(nnz log nnz) time, O(nnz) memory.
+    Best first, padded with -1 and -inf. Missing entries are not scores, stored zeros are; equal
+    scores go to the smaller column. O(nnz log nnz) time, O(nnz) memory.
 
     Parameters
     ----------
@@ -358,4 +358,6 @@ def topk_of_csr(scores: sp.csr_array, k: int) -> np.ndarray:
     best = rank < k
     positions = np.full((scores.shape[0], k), -1, dtype=np.int64)
     positions[rows[best], rank[best]] = scores.indices[order][best]
-    return positions
+    found = np.full(positions.shape, -np.inf, data.dtype)
+    found[rows[best], rank[best]] = data[order][best]
+    return positions, found

@@ -99,22 +99,6 @@ def consistent(scores: sp.csr_array, ancestors: sp.csr_array) -> sp.csr_array:
     return sp.csr_array((values, nodes, indptr), shape=(n, n_nodes))
 
 
-def ranked(scores: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k best nodes of each row of a canonical CSR and their scores.
-
-    Padded with -1 and -inf; ties go to the smaller node.
-    """
-    n = scores.shape[0]
-    rows = np.repeat(np.arange(n), np.diff(scores.indptr))
-    order = np.lexsort((-scores.data, rows))  # stable: columns ascend within a row
-    rank = np.arange(len(rows)) - scores.indptr[rows]
-    best = rank < k
-    labels, found = np.full((n, k), -1), np.full((n, k), -np.inf, scores.dtype)
-    labels[rows[best], rank[best]] = scores.indices[order][best]
-    found[rows[best], rank[best]] = scores.data[order][best]
-    return labels, found
-
-
 def read_ranking(labels: Any, scores: Any, n_nodes: int, caller: str) -> sp.csr_array:
     """Return a ranking as sparse scores."""
     expected = (

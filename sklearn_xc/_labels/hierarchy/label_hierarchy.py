@@ -10,7 +10,6 @@ from sklearn_xc._input.arguments import as_sequence, check_count, refuse_masks_a
 from sklearn_xc._labels.hierarchy.answers import (
     consistent,
     deepest,
-    ranked,
     read_indicator,
     read_ranking,
     read_scores,
@@ -27,6 +26,7 @@ from sklearn_xc._labels.hierarchy.graph import (
 )
 from sklearn_xc._labels.name_lists import are_name_lists, check_separator, read_name_lists
 from sklearn_xc._labels.names import check_label_names, did_you_mean
+from sklearn_xc.metrics.check import topk_of_csr
 
 
 class LabelHierarchy:
@@ -427,7 +427,7 @@ class LabelHierarchy:
         """
         given = read_ranking(labels, scores, self.n_nodes, WHO)
         k = np.shape(labels)[1] if k is None else check_count(k, f"{WHO}: k")
-        return ranked(consistent(given, self.ancestors), k)
+        return topk_of_csr(consistent(given, self.ancestors), k)
 
     def consistent_scores(self, scores: Any) -> Any:
         """Return sparse scores in which no label lacks its ancestors or scores above them.
