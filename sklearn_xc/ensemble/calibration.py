@@ -12,17 +12,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.arguments import check_topk_size
-from sklearn_xc._input.data import n_rows
 from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._labels.explanation import Explanation, as_row
 from sklearn_xc._labels.names import position_of
-from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Array, Choice, Estimator, Holds, Number, Record, declares
 from sklearn_xc._training.bounded_logistic import fit_bounded_logistic
 from sklearn_xc._warnings import warn
-from sklearn_xc.ensemble.held_out import MOST_ROWS, ScoredPairs
+from sklearn_xc.ensemble.held_out import MOST_ROWS, ScoredPairs, scored_pairs
 from sklearn_xc.ensemble.wrapped import AnswersBlankRows, WrappedClassifier, reads_features
 from sklearn_xc.exceptions import SmallGroupWarning
 from sklearn_xc.metrics.frequency_groups import frequency_edges, group_of
@@ -35,12 +33,19 @@ LEAST = 1e-6
 #: Quantiles of the relevant pairs at which a spline bends, and the penalty on bending.
 _BENDS = (0.25, 0.5, 0.75)
 _PULL = 3.0
-_METHOD = Choice("spline", "sigmoid")
+METHODS = ("spline", "sigmoid")
+#: A group with fewer relevant pairs is named in a warning.
+_FEW = 30
+#: Without `cv`, of as many rows as are learned from at most. On six sets of 5,195 to 19,285 rows
+#: the error of the best label is 0.014 to 0.028 with five folds, and 0.017 to 0.041 with a tenth.
+_FOLDS = 5
+#: Rows whose pairs are described at once.
+_CHUNK_ROWS = 4_096
 
 
 @declares(
     edges=Array("int64", None),
-    method=_METHOD,
+    method=Choice(*METHODS),
     maps=Record("RankMap", lists=True, n=2, groups=lambda found: len(found.edges) + 2),
 )
 class PairMap:
@@ -119,7 +124,7 @@ def _is_constant(found: "RankMap") -> bool:
 
 
 @declares(
-    method=_METHOD,
+    method=Choice(*METHODS),
     constant=Number(optional=True),
     mean=Array("float64", 4, optional=_is_constant),
     scale=Array("float64", 4, optional=_is_constant),
@@ -245,16 +250,6 @@ def leads_of_pairs(pairs: ScoredPairs) -> np.ndarray:
     table = np.full((pairs.n, int(pairs.ranks.max()) + 1), np.nan)
     table[pairs.rows, pairs.ranks] = pairs.scores
     return np.nan_to_num(leads(table)[pairs.rows, pairs.ranks])
-
-
-METHODS = ("spline", "sigmoid")
-#: A group with fewer relevant pairs is named in a warning.
-_FEW = 30
-#: Without `cv`, of as many rows as are learned from at most. On six sets of 5,195 to 19,285 rows
-#: the error of the best label is 0.014 to 0.028 with five folds, and 0.017 to 0.041 with a tenth.
-_FOLDS = 5
-#: Rows whose pairs are described together.
-_TOGETHER = 4_096
 
 
 @declares(
@@ -450,26 +445,22 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         """
         began = time.perf_counter()
         fit = Fit(self, X, y, sample_weight)
-        pairs, held_out = self._learn_pairs(X, y, sample_weight, fit_params, fit)
+        held_out = self._learn_held_out(X, y, sample_weight, fit_params, fit)
+        pairs = scored_pairs(held_out)
         self.group_edges_ = frequency_edges(self.label_counts_, self.n_groups)
         depth = min(self.n_candidates, self._depth())
         self.map_ = PairMap(self.group_edges_, self.method).fit(pairs, depth)
         self._warn_of_small(pairs)
         self._keep_rest(pairs)
         self._keep_frequencies(X, held_out, reads_matrix=reads_features(self.estimator_))
-        own = group_of(pairs.frequency, self.group_edges_)
+        is_used = pairs.ranks < depth
+        groups = group_of(pairs.frequency, self.group_edges_)
         n_groups = len(self.group_edges_) + 1
-        self.fit_report_ = {
-            "least_frequency": np.concatenate(([0], self.group_edges_)),
-            "n_labels": np.bincount(
-                group_of(self.label_counts_, self.group_edges_), minlength=n_groups
-            ),
-            "n_pairs": np.bincount(own[pairs.ranks < depth], minlength=n_groups),
-            "n_positives": np.bincount(
-                own[(pairs.ranks < depth) & pairs.relevant], minlength=n_groups
-            ),
-            "seconds": np.full(n_groups, (time.perf_counter() - began) / n_groups),
-        }
+        self.fit_report_ = self._report(
+            began,
+            n_pairs=np.bincount(groups[is_used], minlength=n_groups),
+            n_positives=np.bincount(groups[is_used & pairs.relevant], minlength=n_groups),
+        )
         fit.end()
         self._warn_of_unseen()
         return self
@@ -554,15 +545,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         if self._targets_kind == "sparse":
             labels, probabilities, _ = self._probabilities(X, self._n_considered(X))
             return self._csr(labels, probabilities, labels >= 0)
-        n = n_rows(X, type(self).__name__)
-        n_labels = len(self.classes_)
-        require_bytes(
-            8 * n * n_labels,
-            None,
-            f"the probabilities, {n} instances x {n_labels} labels",
-            "Ask for fewer instances at a time, or use predict_proba_topk.",
-            type(self).__name__,
-        )
+        _, n_labels = self._require_dense(X, 8, "the probabilities", "predict_proba_topk")
         labels, probabilities, rest = self._probabilities(X, self._depth())
         answer = np.repeat(rest[:, None], n_labels, axis=1)
         at, ranks = np.nonzero(labels >= 0)
@@ -641,8 +624,8 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         depth = self._depth()
         labels, scores = self._topk_scores(X, max(k, depth))
         parts = [
-            self._of_scores(labels[a : a + _TOGETHER], scores[a : a + _TOGETHER], depth)
-            for a in range(0, len(labels), _TOGETHER)
+            self._of_scores(labels[a : a + _CHUNK_ROWS], scores[a : a + _CHUNK_ROWS], depth)
+            for a in range(0, len(labels), _CHUNK_ROWS)
         ]
         probabilities, rest = (
             np.concatenate(part).astype(scores.dtype) for part in zip(*parts, strict=True)

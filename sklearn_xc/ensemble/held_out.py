@@ -29,10 +29,13 @@ from sklearn_xc._input.data import Targets, as_rows, check_sparse, n_rows
 from sklearn_xc._input.refits import RefittableFeatures, may_refit, refittable_features
 from sklearn_xc._input.routing import RoutesFit
 from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
+from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.changes import independent_copy
 from sklearn_xc._parallel.engines import active_engine
+from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit, Progress, Task
 from sklearn_xc._parallel.threads import count_threads
+from sklearn_xc.base import XCClassifier
 from sklearn_xc.ensemble.members import (
     Answers,
     fit_clone,
@@ -46,9 +49,56 @@ from sklearn_xc.metrics.hits import find_hits
 
 #: Bytes of a pair, and of the copies that are made of it while something is learned from it.
 PAIR_BYTES = 120
-_INT, _BOOL, _FLOAT = (np.empty(0, kind) for kind in (np.int64, bool, np.float64))
-#: The arrays of no pairs.
-_NONE = (_INT, _INT, _INT, _FLOAT, _BOOL, _FLOAT, _INT, _INT, _FLOAT, _INT)
+#: Without `cv`, this share of the rows is held out, at least `_FEWEST`; fewer rows than `_SMALL`
+#: are all predicted out of fold. On 12,000 questions five folds gave 0.3 points more of precision@1
+#: than a held-out tenth, for three times the time.
+_HELD_OUT = 0.1
+_FEWEST = 1_000
+_SMALL = 5_000
+_FOLDS = 5
+#: Held-out rows that are learned from, at most; drawn at random from more.
+MOST_ROWS = 20_000
+
+Members = Sequence[tuple[str, Any]]
+
+
+class HeldOutAnswers(NamedTuple):
+    """Answers of members to rows that they were not trained on.
+
+    Attributes
+    ----------
+    answers : list of list of Answers
+        Of each fold, and in it of each member.
+    rows : list of ndarray of int64
+        The held-out rows of each fold.
+    counts : list of ndarray of int64 of shape (n_labels,)
+        Instances of each label that the members of each fold were trained on. With those of all
+        rows, the labels of held-out instances would leak.
+    scales : list of float
+        All instances, for each training instance of the fold.
+    seconds : ndarray of float of shape (n_members,)
+        Of all fits.
+    targets, weight
+        Of all instances.
+    seed : int
+    """
+
+    answers: list[list[Answers]]
+    rows: list[np.ndarray]
+    counts: list[np.ndarray]
+    scales: list[float]
+    seconds: np.ndarray
+    targets: Targets
+    weight: np.ndarray
+    seed: int
+
+    @property
+    def truth(self) -> sp.csr_array:
+        """The labels of all instances, an indicator of shape (n, n_labels)."""
+        n = len(self.weight)
+        indptr, labels = self.targets.by_instance(n)
+        shape = (n, len(self.targets.classes))
+        return sp.csr_array((np.ones(len(labels), np.int8), labels, indptr), shape=shape)
 
 
 class ScoredPairs(NamedTuple):
@@ -57,7 +107,7 @@ class ScoredPairs(NamedTuple):
     Attributes
     ----------
     rows, labels : ndarray of int64 of shape (n_pairs,)
-        Instance, from 0 over those held out, and label. Pairs of an instance are side by side,
+        Instance, from 0 over those held out, and label. Pairs of an instance are adjacent,
         best first.
     ranks : ndarray of int64 of shape (n_pairs,)
         From 0.
@@ -97,35 +147,18 @@ class ScoredPairs(NamedTuple):
         return np.bincount(self.true_labels, self.true_weight, minlength=self.n_labels)
 
 
-def scored_pairs(
-    answers: list[Answers],
-    rows: list[np.ndarray],
-    frequencies: list[np.ndarray],
-    targets: Targets,
-    weight: np.ndarray,
-) -> ScoredPairs:
-    """Return the pairs of all folds, none of none.
+def scored_pairs(held_out: HeldOutAnswers) -> ScoredPairs:
+    """Return the pairs among the answers of the only member to all folds.
 
-    Parameters
-    ----------
-    answers : list of Answers
-        To the held-out rows of each fold.
-    rows : list of ndarray of int64
-        These rows.
-    frequencies : list of ndarray of int64 of shape (n_labels,)
-        Instances of each label that the model of each fold was trained on, scaled to all rows.
-    targets : Targets
-        Of all rows.
-    weight : ndarray of float64 of shape (n,)
-        Likewise.
+    Frequencies are those in the training rows of each fold, scaled to all rows.
     """
-    indptr, labels = targets.by_instance(len(weight))
-    n_labels = len(targets.classes)
-    shape = (len(weight), n_labels)
-    truth = sp.csr_array((np.ones(len(labels), np.int8), labels, indptr), shape=shape)
-    parts = [] if answers else [_NONE]
+    truth = held_out.truth
+    weight = held_out.weight
+    parts = []
     begin = 0
-    for (named, scores), held, frequency in zip(answers, rows, frequencies, strict=True):
+    folds = zip(held_out.answers, held_out.rows, held_out.counts, held_out.scales, strict=True)
+    for ((named, scores),), held, counts, scale in folds:
+        frequency = np.rint(counts * scale).astype(np.int64)
         true = truth[held]
         hit = find_hits(true, named, named.shape[1]).hit
         at, ranks = np.nonzero((named >= 0) & np.isfinite(scores))
@@ -148,17 +181,7 @@ def scored_pairs(
         )
         begin += len(held)
     joined = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    return ScoredPairs._make([*joined, n_labels, begin])
-
-
-#: Without `cv`, this share of the rows is held out, at least `_FEWEST`; fewer rows than `_SMALL`
-#: are all predicted out of fold. On 12,000 questions five folds gave 0.3 points more of precision@1
-#: than a held-out tenth, for three times the time.
-_HELD_OUT, _FEWEST, _SMALL, _FOLDS = 0.1, 1_000, 5_000, 5
-#: Held-out rows that are learned from, at most; drawn at random from more.
-MOST_ROWS = 20_000
-
-Members = Sequence[tuple[str, Any]]
+    return ScoredPairs._make([*joined, truth.shape[1], begin])
 
 
 def split(
@@ -192,7 +215,7 @@ def split(
     Returns
     -------
     list of (ndarray of int64, ndarray of int64)
-        Together at most ``MOST_ROWS`` held-out rows, rising. A random fold is left out if all its
+        Together at most ``MOST_ROWS`` held-out rows, sorted. A random fold is left out if all its
         training rows are of one class, or have no label.
 
     Raises
@@ -286,7 +309,7 @@ class HeldOutFits:
     caller : str
         For messages.
     refittable : RefittableFeatures or None
-        If X was made by a vectorizer, it is fitted anew to the rows of each clone.
+        If X was made by a vectorizer, it is fitted again to the rows of each clone.
     """
 
     X: Any
@@ -320,13 +343,9 @@ class HeldOutFits:
                     keep(number, done)
             return found
         workers = min(count_threads(n_jobs, f"{self.caller}: n_jobs"), len(jobs))
-        if workers < 2:
-            for number in range(len(jobs)):
-                work(number)
-        else:
-            Parallel(n_jobs=workers, require="sharedmem")(
-                delayed(work)(number) for number in range(len(jobs))
-            )
+        Parallel(n_jobs=workers, require="sharedmem")(
+            delayed(work)(number) for number in range(len(jobs))
+        )
         return found
 
     def _do(self, job: Job) -> Done:
@@ -359,38 +378,7 @@ class HeldOutFits:
         return Done(answers, seconds)
 
 
-class HeldOut(NamedTuple):
-    """Answers of members to rows that they were not trained on.
-
-    Attributes
-    ----------
-    answers : list of list of Answers
-        Of each fold, and in it of each member.
-    rows : list of ndarray of int64
-        The held-out rows of each fold.
-    counts : list of ndarray of int64 of shape (n_labels,)
-        Instances of each label that the members of each fold were trained on. With those of all
-        rows, the labels of held-out instances would leak.
-    scales : list of float
-        All instances, for each training instance of the fold.
-    seconds : ndarray of float of shape (n_members,)
-        Of all fits.
-    targets, weight
-        Of all instances.
-    seed : int
-    """
-
-    answers: list[list[Answers]]
-    rows: list[np.ndarray]
-    counts: list[np.ndarray]
-    scales: list[float]
-    seconds: np.ndarray
-    targets: Targets
-    weight: np.ndarray
-    seed: int
-
-
-class LearnsFromHeldOut(RoutesFit):
+class LearnsFromHeldOut(RoutesFit, XCClassifier):
     """Trains members on all rows, and learns from answers to held-out rows.
 
     A subclass has ``cv``, ``n_jobs`` and ``random_state``, and defines ``_routed_parts``,
@@ -405,9 +393,9 @@ class LearnsFromHeldOut(RoutesFit):
     #: Label columns of y that are needed.
     _least_labels = 1
 
-    def _check_prefit(self, y: Any, n: int, members: Members) -> Targets:
+    def _check_prefit(self, y: Any, n: int) -> Targets:
         """Return the checked y of rows for prefit members."""
-        return check_targets(self, y, n)  # type: ignore[arg-type]
+        return check_targets(self, y, n)
 
     def _folds_of(self, n: int) -> Any:
         """Return the `cv` for n rows."""
@@ -427,7 +415,7 @@ class LearnsFromHeldOut(RoutesFit):
         *,
         of_classes: bool = True,
         n_more_parts: int = 0,
-    ) -> tuple[HeldOut, Any, Progress]:
+    ) -> tuple[HeldOutAnswers, Any, Progress]:
         """Fit the members, and return their answers, routed arguments and the progress.
 
         Parameters
@@ -442,7 +430,6 @@ class LearnsFromHeldOut(RoutesFit):
         n_more_parts : int, default=0
             Parts of the fit that follow.
         """
-        own: Any = self
         caller = type(self).__name__
         check_sparse(X, "X", caller)
         refuse_masks_and_dates(X, f"{caller}: X")
@@ -452,29 +439,29 @@ class LearnsFromHeldOut(RoutesFit):
             for name, estimator in members:
                 message = f"{caller}: cv is 'prefit', and {name!r} is not fitted."
                 check_is_fitted(estimator, msg=message)
-        targets = self._check_prefit(y, n, members) if is_prefit else check_targets(own, y, n)
-        given = check_weights(own, sample_weight, n)
+        targets = self._check_prefit(y, n) if is_prefit else check_targets(self, y, n)
+        given = check_weights(self, sample_weight, n)
         weight = np.ones(n) if given is None else given
         indptr, _ = targets.by_instance(n)
         labelled = np.flatnonzero((np.diff(indptr) > 0) & (weight > 0))
-        require_labels(own, targets, labelled, least=self._least_labels)
+        require_labels(self, targets, labelled, least=self._least_labels)
         seed = draw_seed(self.random_state)
-        own._keep_targets(targets)
-        own._count_instances(targets, weight)
+        self._keep_targets(targets)
+        self._count_instances(targets, weight)
         routed = self._routed(given, params)
         there = np.flatnonzero(weight > 0)
         holds_out = of_classes or targets.kind != "classes"
-        held_out = HeldOut([], [], [], [], np.zeros(len(members)), targets, weight, seed)
+        held_out = HeldOutAnswers([], [], [], [], np.zeros(len(members)), targets, weight, seed)
         if is_prefit:
             rows = draw_rows(there, seed) if holds_out else there[:0]
-            own._require_pairs(len(rows), len(members))
+            self._require_pairs(len(rows), len(members))
             progress = fit.parts("part", n_more_parts, in_order=False)
             return self._ask_prefit(members, X, rows, held_out), routed, progress
         folds = []
         if holds_out:
             cv = self._folds_of(len(there))
             folds = split(cv, X, y, targets, weight, seed, caller, routed.cv.split)
-        own._require_pairs(sum(len(test) for _, test in folds), len(members))
+        self._require_pairs(sum(len(test) for _, test in folds), len(members))
         costs = [len(train) for train, _ in folds for _ in members] + [n] * len(members)
         progress = fit.parts(
             "fold", len(costs) + n_more_parts, costs=[*costs, *[n] * n_more_parts], in_order=False
@@ -483,25 +470,26 @@ class LearnsFromHeldOut(RoutesFit):
             X,
             y,
             {self._part_name(name): routed[name].fit for name, _ in members},
-            min(own._depth(), len(own.classes_)),
+            min(self._depth(), len(self.classes_)),
             targets,
             caller,
             refittable_features(X),
         )
         return self._fit_folds(members, folds, fits, held_out, progress), routed, progress
 
-    def _ask_prefit(self, members: Members, X: Any, rows: np.ndarray, held_out: HeldOut) -> HeldOut:
+    def _ask_prefit(
+        self, members: Members, X: Any, rows: np.ndarray, held_out: HeldOutAnswers
+    ) -> HeldOutAnswers:
         """Keep fitted members, and return their answers for some rows."""
-        own: Any = self
         are_columns = held_out.targets.kind != "classes"
-        counted = known_counts([one for _, one in members], own.classes_, are_columns=are_columns)
+        counted = known_counts([one for _, one in members], self.classes_, are_columns=are_columns)
         if counted is not None:
-            own.label_counts_, own.n_samples_fit_ = counted
-        own._keep_members([(name, independent_copy(estimator)) for name, estimator in members])
+            self.label_counts_, self.n_samples_fit_ = counted
+        self._keep([(name, independent_copy(estimator)) for name, estimator in members])
         if not len(rows):
             return held_out
-        answers = own._ask_members(members, safe_indexing(as_rows(X), rows))
-        counts = own.label_counts_
+        answers = self._ask_members(members, safe_indexing(as_rows(X), rows))
+        counts = self.label_counts_
         return held_out._replace(answers=[answers], rows=[rows], counts=[counts], scales=[1.0])
 
     def _fit_folds(
@@ -509,11 +497,10 @@ class LearnsFromHeldOut(RoutesFit):
         members: Members,
         folds: list[tuple[np.ndarray, np.ndarray]],
         fits: HeldOutFits,
-        held_out: HeldOut,
+        held_out: HeldOutAnswers,
         progress: Progress,
-    ) -> HeldOut:
+    ) -> HeldOutAnswers:
         """Fit members without the held-out rows of each fold, and last to all rows."""
-        own: Any = self
         jobs: list[Job] = []
         for train, test in [*folds, (None, None)]:
             for name, estimator in members:
@@ -524,7 +511,7 @@ class LearnsFromHeldOut(RoutesFit):
             done = fits.run(jobs, self.n_jobs, progress)
         m, n = len(members), len(held_out.weight)
         by_fold = [done[first : first + m] for first in range(0, len(done), m)]
-        own._keep_members(
+        self._keep(
             [(name, one.result) for (name, _), one in zip(members, by_fold[-1], strict=True)]
         )
         n_there = np.count_nonzero(held_out.weight)
@@ -536,15 +523,47 @@ class LearnsFromHeldOut(RoutesFit):
             seconds=np.sum([[one.seconds for one in fold] for fold in by_fold], axis=0),
         )
 
-    def _set_features_and_unseen(self, fitted: Sequence[Any]) -> None:
-        """Take over the features of the first member, and find labels that none knows."""
-        own: Any = self
-        own._unseen_labels = own._find_unseen()
+    def _keep(self, fitted: list[tuple[str, Any]]) -> None:
+        """Keep fitted members and the features of the first; find labels that none knows."""
+        self._keep_members(fitted)
+        members = [member for _, member in fitted]
+        is_prefit = isinstance(self.cv, str)
+        self._unseen_labels = unknown_to(members, self.label_counts_, is_prefit=is_prefit)
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
-            if hasattr(fitted[0], name):
-                setattr(self, name, getattr(fitted[0], name))
+            if hasattr(members[0], name):
+                setattr(self, name, getattr(members[0], name))
 
-    def _unknown_to(self, fitted: Sequence[Any]) -> np.ndarray:
-        counts = self.label_counts_  # type: ignore[attr-defined]
-        return unknown_to(fitted, counts, is_prefit=isinstance(self.cv, str))
+    def _ask_member(
+        self, name: str, fitted: Any, X: Any, k: int, allowed: AllowedLabels | None = None
+    ) -> Answers:
+        """Return the k best labels of a fitted member, as positions in ``classes_``."""
+        return predict_topk_of(
+            self._part_name(name),
+            fitted,
+            X,
+            k,
+            self.classes_,
+            type(self).__name__,
+            are_columns=self._has_columns,
+            allowed=allowed,
+            unseen=self._unseen_labels,
+        )
+
+    @property
+    def _has_columns(self) -> bool:
+        """Whether y was an indicator."""
+        return self._targets_kind != "classes"
+
+    def _require_dense(self, X: Any, n_bytes: int, what: str, instead: str) -> tuple[int, int]:
+        """Return n and n_labels if there is room for dense answers, `n_bytes` an entry."""
+        n = n_rows(X, type(self).__name__)
+        n_labels = len(self.classes_)
+        require_bytes(
+            n_bytes * n * n_labels,
+            None,
+            f"{what}, {n} instances x {n_labels} labels",
+            f"Ask for fewer instances at a time, or use {instead}.",
+            type(self).__name__,
+        )
+        return n, n_labels

@@ -1,5 +1,7 @@
 """A classifier around another one, with something learned from its answers to held-out rows."""
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,26 +32,27 @@ from sklearn_xc._topk import classes_of, unwrap
 from sklearn_xc.base import XCClassifier, map_entries
 from sklearn_xc.ensemble.held_out import (
     PAIR_BYTES,
-    HeldOut,
+    HeldOutAnswers,
     LearnsFromHeldOut,
     Members,
-    ScoredPairs,
-    scored_pairs,
 )
-from sklearn_xc.ensemble.members import Answers, predict_topk_of, tagger_in
+from sklearn_xc.ensemble.members import Answers, tagger_in
+from sklearn_xc.metrics.frequency_groups import group_of
 
 
 @declares(
     _frequencies=Record("LabelFrequencies", optional=True),
     _known_features=Array("bool", lambda model: model._n_known()),
 )
-class AnswersBlankRows:
+class AnswersBlankRows(XCClassifier):
     """Probabilities, also of instances without known features: the labels' frequencies."""
 
     #: None if members make features of X themselves.
     _frequencies: LabelFrequencies | None
     #: Whether some training instance has each feature, bool of shape (n_features,).
     _known_features: np.ndarray
+    cv: Any
+    predict_proba: Callable[..., Any]
 
     @reads_snapshot
     def predict_log_proba(self, X: Any) -> Any:
@@ -64,20 +67,18 @@ class AnswersBlankRows:
         -------
         ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
         """
-        own: Any = self
-        return map_entries(np.log, own.predict_proba(X))
+        return map_entries(np.log, self.predict_proba(X))
 
-    def _keep_frequencies(self, X: Any, held_out: HeldOut, *, reads_matrix: bool) -> None:
-        own: Any = self
+    def _keep_frequencies(self, X: Any, held_out: HeldOutAnswers, *, reads_matrix: bool) -> None:
         self._frequencies = None
         self._known_features = np.empty(0, bool)
         if not reads_matrix:
             return
-        instances = check_rows(own, X, reset=False)
-        n_labels = len(own.classes_)
-        if isinstance(own.cv, str):  # it is not known which features prefit members have seen
-            counts = own.label_counts_.astype(np.float64)
-            total = float(own.n_samples_fit_)
+        instances = check_rows(self, X, reset=False)
+        n_labels = len(self.classes_)
+        if isinstance(self.cv, str):  # it is not known which features prefit members have seen
+            counts = self.label_counts_.astype(np.float64)
+            total = float(self.n_samples_fit_)
             self._frequencies = LabelFrequencies(counts, total, np.zeros(n_labels), 0.0)
             self._known_features = np.ones(instances.shape[1], bool)
             return
@@ -93,10 +94,9 @@ class AnswersBlankRows:
 
     def _are_blank(self, X: Any) -> np.ndarray:
         """Return which instances have no known feature, bool of shape (n,)."""
-        own: Any = self
         if self._frequencies is None:
             return np.zeros(n_rows(X, type(self).__name__), bool)
-        X = check_rows(own, X, reset=False)
+        X = check_rows(self, X, reset=False)
         if isinstance(X, DenseRows):
             return np.asarray(~X.values[:, self._known_features].any(axis=1))
         return ~shares_any(X.without_zeros(), self._known_features)
@@ -122,10 +122,10 @@ def reads_features(estimator: Any) -> bool:
         "int64", None, least=1, ascending=True, below=lambda model: model.n_samples_fit_ + 1
     ),
 )
-class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
+class WrappedClassifier(LearnsFromHeldOut):
     """Scores and ranks as ``estimator_`` does.
 
-    A subclass calls ``_learn_pairs`` in fit, and has the parameters ``estimator``, ``cv``,
+    A subclass calls ``_learn_held_out`` in fit, and has the parameters ``estimator``, ``cv``,
     ``top_k``, ``n_jobs`` and ``random_state``.
     """
 
@@ -190,11 +190,6 @@ class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
         return getattr(self, "estimator_", self.estimator)
 
     @property
-    def _has_columns(self) -> bool:
-        """Whether y was an indicator."""
-        return self._targets_kind != "classes"
-
-    @property
     def _also_lacking(self) -> str:  # type: ignore[override]
         return getattr(unwrap(self.estimator_, None)[0], "_also_lacking", "")
 
@@ -208,7 +203,7 @@ class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
     def _part_name(self, name: str) -> str:
         return name
 
-    def _learn_pairs(
+    def _learn_held_out(
         self,
         X: Any,
         y: Any,
@@ -217,10 +212,10 @@ class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
         fit: Fit,
         *,
         of_classes: bool = True,
-    ) -> tuple[ScoredPairs, HeldOut]:
-        """Fit ``estimator_``, and return pairs of held-out rows and their ``top_k`` best labels.
+    ) -> HeldOutAnswers:
+        """Fit ``estimator_``, and return its ``top_k`` best labels of held-out rows.
 
-        Without `of_classes` no row is held out of a 1-D y, and there are no pairs.
+        Without `of_classes` no row is held out of a 1-D y.
         """
         caller = type(self).__name__
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
@@ -235,15 +230,20 @@ class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
             members, X, y, sample_weight, params, fit, of_classes=of_classes
         )
         progress.close()
-        frequencies = [
-            np.rint(counts * scale).astype(np.int64)
-            for counts, scale in zip(held_out.counts, held_out.scales, strict=True)
-        ]
-        answers = [of_fold[0] for of_fold in held_out.answers]
-        targets, weight = held_out.targets, held_out.weight
-        return scored_pairs(answers, held_out.rows, frequencies, targets, weight), held_out
+        return held_out
 
-    def _check_prefit(self, y: Any, n: int, members: Members) -> Targets:
+    def _report(self, began: float, **columns: np.ndarray) -> dict[str, np.ndarray]:
+        """Return ``fit_report_``, a row for each group of labels, of a fit that began then."""
+        edges = self.group_edges_
+        n_groups = len(edges) + 1
+        return {
+            "least_frequency": np.concatenate(([0], edges)),
+            "n_labels": np.bincount(group_of(self.label_counts_, edges), minlength=n_groups),
+            **columns,
+            "seconds": np.full(n_groups, (time.perf_counter() - began) / n_groups),
+        }
+
+    def _check_prefit(self, y: Any, n: int) -> Targets:
         caller = type(self).__name__
         known = classes_of(self.estimator)
         is_indicator = sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
@@ -271,47 +271,27 @@ class WrappedClassifier(LearnsFromHeldOut, XCClassifier):
         self.estimator_ = fitted[0][1]
         if self._has_columns and np.array_equal(self.classes_, np.arange(len(self.classes_))):
             self.classes_ = classes_of(self.estimator_)  # which may have been given names
-        self._set_features_and_unseen([self.estimator_])
-
-    def _find_unseen(self) -> np.ndarray:
-        """Return the labels that ``estimator_`` knows nothing of."""
-        return self._unknown_to([self.estimator_] if hasattr(self, "estimator_") else [])
 
     def _ask_members(self, members: Members, X: Any) -> list[Answers]:
-        return [self._ask(members[0][1], X, self._depth())]
-
-    def _ask(self, fitted: Any, X: Any, k: int, allowed: AllowedLabels | None = None) -> Answers:
-        how: Any = {"are_columns": self._has_columns, "unseen": self._unseen_labels}
-        caller = type(self).__name__
-        return predict_topk_of(
-            "estimator", fitted, X, k, self.classes_, caller, allowed=allowed, **how
-        )
+        return [self._ask_member(*members[0], X, self._depth())]
 
     def _allowed_topk(
         self, X: Any, k: int, allowed: AllowedLabels, **how: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        return self._ask(self.estimator_, X, k, allowed)
+        return self._ask_member("estimator", self.estimator_, X, k, allowed)
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        return self._ask(self.estimator_, X, k)
+        return self._ask_member("estimator", self.estimator_, X, k)
 
     def _all_scores(self, X: Any) -> np.ndarray:
-        n = n_rows(X, type(self).__name__)
-        n_labels = len(self.classes_)
-        require_bytes(
-            32 * n * n_labels,
-            None,
-            f"the dense scores, {n} instances x {n_labels} labels",
-            "Ask for fewer instances at a time, or use predict_topk.",
-            type(self).__name__,
-        )
+        n, n_labels = self._require_dense(X, 32, "the dense scores", "predict_topk")
         own = classes_of(self.estimator_)
         if hasattr(self.estimator_, "decision_function") and len(own) == n_labels:
             scores = self.estimator_.decision_function(X)
             if not sp.issparse(scores):
                 scores = np.asarray(scores)
                 return scores[:, None] if scores.ndim == 1 else scores
-        labels, found = self._ask(self.estimator_, X, n_labels)
+        labels, found = self._ask_member("estimator", self.estimator_, X, n_labels)
         scores = np.full((n, n_labels), -np.inf, found.dtype)
         at, ranks = np.nonzero(labels >= 0)
         scores[at, labels[at, ranks]] = found[at, ranks]

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score, fbeta_score
 from sklearn_xc.ensemble.held_out import ScoredPairs
 from sklearn_xc.ensemble.thresholds import (
     Cells,
-    Ranking,
+    RankedPairs,
     as_many_as_true,
     most_macro_f,
     most_micro_f,
@@ -81,7 +81,7 @@ def test_no_thresholds_have_a_larger_f(measure, cell_of, beta, seed):
     scores, truth, weight = drawn(seed)
     cell_of, n_cells = np.array(cell_of), max(cell_of) + 1
     pairs = pairs_of(scores, truth, weight)
-    ranking = Ranking(pairs, Cells(cell_of[pairs.labels], cell_of[pairs.true_labels], n_cells))
+    ranking = RankedPairs(pairs, Cells(cell_of[pairs.labels], cell_of[pairs.true_labels], n_cells))
     thresholds = ranking.thresholds(FOUND[measure](ranking, beta))[cell_of]
 
     def value(one):
@@ -99,7 +99,7 @@ def test_no_thresholds_have_a_larger_f(measure, cell_of, beta, seed):
 def test_the_most_recall_at_a_precision(seed, floor):
     scores, truth, weight = drawn(seed, n=12)
     pairs = pairs_of(scores, truth, weight)
-    ranking = Ranking(pairs, Cells(pairs.labels, pairs.true_labels, 3))
+    ranking = RankedPairs(pairs, Cells(pairs.labels, pairs.true_labels, 3))
     thresholds = ranking.thresholds(most_recall(ranking, floor))
     for label in range(3):
 
@@ -120,14 +120,14 @@ def test_as_many_as_true_where_scores_differ(seed):
     truth = (rng.random((20, 3)) < 0.3).astype(int)
     truth[0] = 1
     pairs = pairs_of(scores, truth, np.ones(20))
-    ranking = Ranking(pairs, Cells(pairs.labels, pairs.true_labels, 3))
+    ranking = RankedPairs(pairs, Cells(pairs.labels, pairs.true_labels, 3))
     named = predicted(scores, ranking.thresholds(as_many_as_true(ranking)))
     np.testing.assert_array_equal(named.sum(axis=0), truth.sum(axis=0))
 
 
 def test_cells_without_pairs_have_no_threshold():
     pairs = pairs_of(np.array([[1.0, np.nan]]), np.array([[1, 1]]), np.ones(1))
-    ranking = Ranking(pairs, Cells(pairs.labels, pairs.true_labels, 2))
+    ranking = RankedPairs(pairs, Cells(pairs.labels, pairs.true_labels, 2))
     found = ranking.thresholds(most_micro_f(ranking, 1.0))
     assert found[0] < 1.0
     assert np.isnan(found[1])

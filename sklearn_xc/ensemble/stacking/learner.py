@@ -88,8 +88,8 @@ class ScaledLogistic(ClassifierMixin, BaseEstimator):
             features.T, self.coef_[0] / self.scales_, self.means_, strict=True
         ):
             scores += np.nan_to_num((column - mean) * weight, nan=0.0)
-        chances = expit(scores)
-        return np.column_stack([1.0 - chances, chances])
+        found = expit(scores)
+        return np.column_stack([1.0 - found, found])
 
 
 @declares(
@@ -143,8 +143,8 @@ class BoostedTrees(NamedTuple):
             raise ValueError(f"the trees read more than {features.shape[1]} features.")
         odds = np.empty(len(features))
         sum_trees(self.start, tuple(map(read_only, self[1:])), read_only(features), odds)
-        chances = expit(odds)
-        return np.column_stack([1.0 - chances, chances])
+        found = expit(odds)
+        return np.column_stack([1.0 - found, found])
 
 
 @declares(
@@ -175,13 +175,13 @@ class Mixture:
 
 
 def best_mixture(
-    chances: Sequence[np.ndarray], relevant: np.ndarray, weight: np.ndarray
+    probabilities: Sequence[np.ndarray], relevant: np.ndarray, weight: np.ndarray
 ) -> tuple[float, ...]:
     """Return the shares of learners with the lowest log-loss on pairs that they have not seen.
 
     Parameters
     ----------
-    chances : sequence of ndarray of float of shape (n_pairs,)
+    probabilities : sequence of ndarray of float of shape (n_pairs,)
         Probabilities of two learners.
     relevant : ndarray of bool of shape (n_pairs,)
     weight : ndarray of float of shape (n_pairs,)
@@ -189,26 +189,28 @@ def best_mixture(
     """
     found = []
     for share in _SHARES:
-        mean = (share * chances[0] + (1.0 - share) * chances[1]).clip(_TINY, 1.0 - _TINY)
+        mean = (share * probabilities[0] + (1.0 - share) * probabilities[1]).clip(
+            _TINY, 1.0 - _TINY
+        )
         losses = -np.log(np.where(relevant, mean, 1.0 - mean))
         found.append(float(np.dot(losses, weight)))
     share = _SHARES[int(np.argmin(found))]
     return (share, 1.0 - share)
 
 
-def probabilities(learner: Any, features: np.ndarray) -> np.ndarray:
+def pair_probabilities(learner: Any, features: np.ndarray) -> np.ndarray:
     """Return how likely pairs are to be relevant, float64 of shape (n_pairs,)."""
     if not len(features):
         return np.empty(0)
     return np.asarray(learner.predict_proba(features))[:, 1].astype(np.float64)
 
 
-def best_threshold(chances: np.ndarray, relevant: np.ndarray, n_relevant: float) -> float:
+def best_threshold(probabilities: np.ndarray, relevant: np.ndarray, n_relevant: float) -> float:
     """Return the probability above which predicting labels gives the largest micro-averaged F1.
 
     Parameters
     ----------
-    chances : ndarray of float of shape (n_pairs,)
+    probabilities : ndarray of float of shape (n_pairs,)
         Probabilities of pairs that the learner has not learned from.
     relevant : ndarray of bool of shape (n_pairs,)
     n_relevant : float
@@ -219,16 +221,18 @@ def best_threshold(chances: np.ndarray, relevant: np.ndarray, n_relevant: float)
     float
         Half-way between two probabilities; 0.5 where no pair is relevant.
     """
-    order = np.argsort(-chances, kind="stable")
+    order = np.argsort(-probabilities, kind="stable")
     hits = np.cumsum(relevant[order])
     if not len(hits) or not hits[-1]:
         return 0.5
     scores = 2.0 * hits / (np.arange(1, len(hits) + 1) + n_relevant)
-    chances = chances[order]
-    ends = np.append(chances[:-1] > chances[1:], True)  # equal ones are predicted together
+    probabilities = probabilities[order]
+    ends = np.append(
+        probabilities[:-1] > probabilities[1:], True
+    )  # equal ones are predicted together
     best = int(np.argmax(np.where(ends, scores, -1.0)))
-    below = chances[best + 1] if best + 1 < len(chances) else 0.0
-    return float(0.5 * (chances[best] + below))
+    below = probabilities[best + 1] if best + 1 < len(probabilities) else 0.0
+    return float(0.5 * (probabilities[best] + below))
 
 
 @declares()
@@ -238,5 +242,5 @@ class Votes:
     def predict_proba(self, features: np.ndarray) -> np.ndarray:
         """Return rising numbers between 0 and 1, (n_pairs, 2)."""
         votes = np.asarray(features, np.float64)[:, -1]
-        chances = votes / (1.0 + votes)
-        return np.column_stack([1.0 - chances, chances])
+        found = votes / (1.0 + votes)
+        return np.column_stack([1.0 - found, found])

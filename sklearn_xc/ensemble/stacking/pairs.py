@@ -8,19 +8,18 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from sklearn_xc._input.sklearn_private import check_method_params
-from sklearn_xc.ensemble.held_out import HeldOut
-from sklearn_xc.ensemble.members import named_errors
+from sklearn_xc.ensemble.held_out import HeldOutAnswers
+from sklearn_xc.ensemble.members import Answers, named_errors
 from sklearn_xc.ensemble.stacking.learner import (
     BoostedTrees,
     Mixture,
     Votes,
     best_mixture,
     default_learners,
-    probabilities,
+    pair_probabilities,
 )
 from sklearn_xc.metrics import precision_at_k, psp_at_k
-
-Ranked = tuple[np.ndarray, np.ndarray]
+from sklearn_xc.metrics.check import topk_of_csr
 
 #: Features of a pair for each member, as ``describe`` lays them out, and whether a pair may only
 #: become more (1) or less (-1) likely to be relevant as the feature grows.
@@ -29,10 +28,12 @@ OF_MEMBER = {"score": 1, "behind": -1, "rank": -1, "best": 0, "lead": 0}
 OF_PAIR = {"log_frequency": 0, "votes": 1}
 #: Features are clipped here: squares of larger ones would overflow float32.
 _HUGE = 1e15
+#: Folds of the cross-validation of the learner itself.
+_FOLDS = 3
 
 
-class Candidates(NamedTuple):
-    """Pairs, those of an instance side by side, its labels rising.
+class CandidatePairs(NamedTuple):
+    """Pairs, those of an instance side by side, its labels ascending.
 
     Attributes
     ----------
@@ -52,13 +53,13 @@ class Candidates(NamedTuple):
     ranks: np.ndarray
     n: int
 
-    def take(self, kept: np.ndarray) -> "Candidates":
+    def take(self, kept: np.ndarray) -> "CandidatePairs":
         """Return some of the pairs."""
         rows, labels, scores, ranks = (part[kept] for part in self[:4])
-        return Candidates(rows, labels, scores, ranks, self.n)
+        return CandidatePairs(rows, labels, scores, ranks, self.n)
 
 
-def gather(answers: Sequence[Ranked], n_candidates: int) -> Candidates:
+def gather(answers: Sequence[Answers], n_candidates: int) -> CandidatePairs:
     """Return the pairs among the first `n_candidates` answers of any member.
 
     Parameters
@@ -70,7 +71,7 @@ def gather(answers: Sequence[Ranked], n_candidates: int) -> Candidates:
 
     Returns
     -------
-    Candidates
+    CandidatePairs
     """
     n = len(answers[0][0])
     n_labels = 1 + max(int(labels.max(initial=-1)) for labels, _ in answers)
@@ -87,22 +88,22 @@ def gather(answers: Sequence[Ranked], n_candidates: int) -> Candidates:
         scores[at[known], member] = values[known]
         ranks[at[known], member] = np.nonzero(known)[1] + 1
     rows, labels = np.divmod(pairs, max(n_labels, 1))
-    return Candidates(rows, labels, scores, ranks, n)
+    return CandidatePairs(rows, labels, scores, ranks, n)
 
 
 def _keys(labels: np.ndarray, n_labels: int) -> np.ndarray:
-    """Return a number for each pair, rising by instance and label; -1 for padding."""
+    """Return a number for each pair, ascending by instance and label; -1 for padding."""
     rows = np.arange(len(labels), dtype=np.int64)[:, None]
     return np.where(labels >= 0, rows * n_labels + labels, -1)
 
 
 def among(
-    plain: Sequence[Ranked],
-    asked: Sequence[Ranked],
-    shortlist: Candidates,
+    plain: Sequence[Answers],
+    asked: Sequence[Answers],
+    shortlist: CandidatePairs,
     n_candidates: int,
     depth: int,
-) -> Candidates:
+) -> CandidatePairs:
     """Return pairs of allowed labels, with the members' scores and ranks.
 
     Pairs of the shortlist keep the scores and ranks of an unrestricted query, and with them their
@@ -114,7 +115,7 @@ def among(
         Of an unrestricted query, one for each member: its best labels, (n, depth).
     asked : sequence of (labels, scores)
         Likewise, of the allowed labels.
-    shortlist : Candidates
+    shortlist : CandidatePairs
         Of `plain`.
     n_candidates : int
         Labels of each member in `asked` that are taken.
@@ -135,11 +136,11 @@ def among(
         scores[found, member] = values.ravel()[at[found]]
         ranks[found, member] = at[found] % labels.shape[1] + 1
         scores[is_listed & ~found, member] = ranks[is_listed & ~found, member] = np.nan
-    return Candidates(pairs.rows, pairs.labels, scores, ranks, pairs.n)
+    return CandidatePairs(pairs.rows, pairs.labels, scores, ranks, pairs.n)
 
 
 def describe(
-    candidates: Candidates, frequencies: np.ndarray, best: Candidates | None = None
+    candidates: CandidatePairs, frequencies: np.ndarray, best: CandidatePairs | None = None
 ) -> np.ndarray:
     """Return the features of pairs, float32 of shape (n_pairs, 5 n_members + 2), NaN if unknown.
 
@@ -149,10 +150,10 @@ def describe(
 
     Parameters
     ----------
-    candidates : Candidates
+    candidates : CandidatePairs
     frequencies : ndarray of shape (n_labels,)
         Instances of each label that the members were trained on.
-    best : Candidates, default=None
+    best : CandidatePairs, default=None
         Where the best of each member are, if these are others.
     """
     rows, best = candidates.rows, candidates if best is None else best
@@ -184,7 +185,7 @@ def feature_names(members: Sequence[str]) -> list[str]:
 
 
 def _at_rank(
-    candidates: Candidates, scores: np.ndarray, ranks: np.ndarray, rank: int
+    candidates: CandidatePairs, scores: np.ndarray, ranks: np.ndarray, rank: int
 ) -> np.ndarray:
     """Return the score at some rank for each instance; NaN where there is none."""
     found = np.full(candidates.n, np.nan)
@@ -193,42 +194,26 @@ def _at_rank(
     return found
 
 
-def best_of_pairs(
-    candidates: Candidates, values: np.ndarray, k: int, fill: float = -np.inf
-) -> Ranked:
-    """Return the k pairs of each instance with the largest values, ties to the smaller label.
+def topk_of_pairs(pairs: CandidatePairs, values: np.ndarray, k: int) -> Answers:
+    """Return the k labels of each instance with the largest values, ties to the smaller label.
 
     Parameters
     ----------
-    candidates : Candidates
+    pairs : CandidatePairs
     values : ndarray of float of shape (n_pairs,)
     k : int
-    fill : float
-        Value where an instance has fewer pairs.
-
-    Returns
-    -------
-    labels : ndarray of int64 of shape (n, k)
-        Padded with -1.
-    values : ndarray of shape (n, k)
     """
-    order = np.lexsort((-values, candidates.rows))  # labels rise within a row
-    rows = candidates.rows[order]
-    place = np.arange(len(rows)) - np.searchsorted(rows, rows)
-    kept = place < k
-    labels = np.full((candidates.n, k), -1, np.int64)
-    best = np.full((candidates.n, k), fill, values.dtype)
-    labels[rows[kept], place[kept]] = candidates.labels[order][kept]
-    best[rows[kept], place[kept]] = values[order][kept]
-    return labels, best
+    indptr = np.searchsorted(pairs.rows, np.arange(pairs.n + 1))
+    shape = (pairs.n, 1 + int(pairs.labels.max(initial=0)))
+    return Answers(*topk_of_csr(sp.csr_array((values, pairs.labels, indptr), shape=shape), k))
 
 
-def is_relevant(candidates: Candidates, indptr: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def is_relevant(candidates: CandidatePairs, indptr: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return whether each pair is one of an instance and a label that it has.
 
     Parameters
     ----------
-    candidates : Candidates
+    candidates : CandidatePairs
     indptr, labels : ndarray
         Labels of each instance, in CSR form.
 
@@ -241,16 +226,12 @@ def is_relevant(candidates: Candidates, indptr: np.ndarray, labels: np.ndarray) 
     return np.isin(candidates.rows * n_labels + candidates.labels, rows * n_labels + labels)
 
 
-#: Folds of the cross-validation of the learner itself.
-_FOLDS = 3
-
-
 class PairTraining:
     """Trains learners on pairs of held-out rows and candidate labels.
 
     Parameters
     ----------
-    held_out : HeldOut
+    held_out : HeldOutAnswers
     n_candidates : int
     params : dict
         Further arguments of ``fit`` of the learner, of all instances.
@@ -259,7 +240,7 @@ class PairTraining:
 
     Attributes
     ----------
-    pairs : Candidates
+    pairs : CandidatePairs
         Its rows count from 0 over the held-out rows of all folds.
     features : ndarray of float32 of shape (n_pairs, n_features)
     first : list of ndarray of int64 of shape (n_rows, 1)
@@ -271,7 +252,7 @@ class PairTraining:
     """
 
     def __init__(
-        self, held_out: HeldOut, n_candidates: int, params: dict[str, Any], caller: str
+        self, held_out: HeldOutAnswers, n_candidates: int, params: dict[str, Any], caller: str
     ) -> None:
         self.seed, self.caller = held_out.seed, caller
         folds = [gather(answers, n_candidates) for answers in held_out.answers]
@@ -284,7 +265,7 @@ class PairTraining:
             for pairs, begin in zip(folds, begins[:-1], strict=True)
         ]
         joined = (np.concatenate(part) for part in zip(*parts, strict=True))
-        self.pairs = Candidates(*joined, int(begins[-1]))
+        self.pairs = CandidatePairs(*joined, int(begins[-1]))
         self.first = [
             np.concatenate([answers.labels[:, :1] for answers in of_member])
             for of_member in zip(*held_out.answers, strict=True)
@@ -293,10 +274,7 @@ class PairTraining:
         self.weight = held_out.weight[self.rows]
         self.n = len(held_out.weight)
         self.params = {} if (self.weight == 1.0).all() else params
-        indptr, labels = held_out.targets.by_instance(self.n)
-        shape = (self.n, len(held_out.targets.classes))
-        ones = np.ones(len(labels), np.int8)
-        self.truth = sp.csr_array((ones, labels, indptr), shape=shape)[self.rows]
+        self.truth = held_out.truth[self.rows]
         self.relevant = is_relevant(self.pairs, self.truth.indptr, self.truth.indices)
 
     def fit(self, final_estimator: Any) -> tuple[Any, np.ndarray]:
@@ -308,11 +286,11 @@ class PairTraining:
             return self._fit(final_estimator), self._cross_validate(final_estimator)
         signs = directions(len(self.first))
         learners = default_learners(len(self.relevant), signs, self.seed)
-        chances = [self._cross_validate(learner) for learner in learners]
-        shares = best_mixture(chances, self.relevant, self.weight[self.pairs.rows])
+        probabilities = [self._cross_validate(learner) for learner in learners]
+        shares = best_mixture(probabilities, self.relevant, self.weight[self.pairs.rows])
         used = [(learner, share) for learner, share in zip(learners, shares, strict=True) if share]
         fitted = [BoostedTrees.replacing(self._fit(learner)) for learner, _ in used]
-        return Mixture(fitted, [share for _, share in used]), np.average(chances, 0, shares)
+        return Mixture(fitted, [share for _, share in used]), np.average(probabilities, 0, shares)
 
     def _fit(self, learner: Any, kept: np.ndarray | None = None) -> Any:
         """Return a learner fitted to all pairs, or to those of a mask."""
@@ -328,14 +306,18 @@ class PairTraining:
         """Return probabilities of all pairs, each from a fit without the pair's instance."""
         order = np.random.default_rng((self.seed, 3)).permutation(self.pairs.n)
         fold = (order % _FOLDS)[self.pairs.rows]
-        chances = np.empty(len(fold))
+        probabilities = np.empty(len(fold))
         for one in np.unique(fold):
             out = fold == one
-            chances[out] = probabilities(self._fit(learner, ~out), self.features[out])
-        return chances
+            probabilities[out] = pair_probabilities(self._fit(learner, ~out), self.features[out])
+        return probabilities
 
     def report(
-        self, names: list[str], chances: np.ndarray, gains: np.ndarray, propensities: np.ndarray
+        self,
+        names: list[str],
+        probabilities: np.ndarray,
+        gains: np.ndarray,
+        propensities: np.ndarray,
     ) -> dict[str, np.ndarray]:
         """Return P@1 and PSP@1 of each member and of the stack on the held-out rows.
 
@@ -343,12 +325,12 @@ class PairTraining:
         ----------
         names : list of str
             Of the members.
-        chances : ndarray of float of shape (n_pairs,)
+        probabilities : ndarray of float of shape (n_pairs,)
             As of ``fit``.
         gains, propensities : ndarray of float of shape (n_labels,)
             The gain of a hit of each label for the stack's order; and propensities.
         """
-        stacked, _ = best_of_pairs(self.pairs, chances * gains[self.pairs.labels], 1)
+        stacked, _ = topk_of_pairs(self.pairs, probabilities * gains[self.pairs.labels], 1)
         how: Any = {"k": 1, "sample_weight": self.weight}
         ranked = [*self.first, stacked]
         return {

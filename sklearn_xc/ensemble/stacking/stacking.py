@@ -29,19 +29,18 @@ from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.threads import count_threads, openmp_threads
 from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Estimator, Number, Record, Texts, declares
-from sklearn_xc.base import XCClassifier
 from sklearn_xc.ensemble.held_out import LearnsFromHeldOut, Members
-from sklearn_xc.ensemble.members import Answers, named_errors, predict_topk_of
-from sklearn_xc.ensemble.stacking.learner import best_threshold, probabilities
+from sklearn_xc.ensemble.members import Answers, named_errors
+from sklearn_xc.ensemble.stacking.learner import best_threshold, pair_probabilities
 from sklearn_xc.ensemble.stacking.pairs import (
-    Candidates,
+    CandidatePairs,
     PairTraining,
     among,
-    best_of_pairs,
     bytes_of_pair,
     describe,
     feature_names,
     gather,
+    topk_of_pairs,
 )
 from sklearn_xc.ensemble.wrapped import AnswersBlankRows, reads_features
 from sklearn_xc.metrics.propensity_scored import OBJECTIVES, gains_of, propensities_of
@@ -49,10 +48,8 @@ from sklearn_xc.metrics.propensity_scored import OBJECTIVES, gains_of, propensit
 #: Members are queried for this multiple of `n_candidates`, to score the candidates of others.
 _DEPTH = 2.5
 _CHUNK_ROWS = 4_096
-#: Candidates, and places of answers, in a chunk of rows with labels of their own.
+#: CandidatePairs, and places of answers, in a chunk of rows with labels of their own.
 _CHUNK_CANDIDATES = 2**18
-
-Values = Callable[[Candidates, np.ndarray], np.ndarray]
 
 
 @declares(
@@ -62,246 +59,7 @@ Values = Callable[[Candidates, np.ndarray], np.ndarray]
     final_estimator_=Record("Mixture", "Votes", foreign="predict_proba", inputs="inputs"),
     threshold_=Number(),
 )
-class StackedModel(AnswersBlankRows, XCClassifier):
-    """Orders candidates by the probabilities of ``final_estimator_``.
-
-    Where X is a matrix of features to all members, an instance without features is answered by the
-    labels' frequencies, as by each of them.
-    """
-
-    named_estimators_: Any
-    estimators_: list[Any]
-    final_estimator_: Any
-    threshold_: float
-    n_candidates: int
-    n_jobs: int | None
-
-    def _take_labels(self, places: np.ndarray) -> None:
-        super()._take_labels(places)
-        self._change_members(lambda member: estimator_of_labels(member, places))
-
-    def _name_labels(self, classes: np.ndarray) -> None:
-        super()._name_labels(classes)
-        self._change_members(lambda member: estimator_with_classes(member, classes))
-
-    def _change_members(self, change: Callable[[Any], Any]) -> None:
-        members = {name: change(member) for name, member in self.named_estimators_.items()}
-        self.named_estimators_ = type(self.named_estimators_)(**members)
-        self.estimators_ = list(members.values())
-
-    objective: str
-    _has_shortlist = True
-
-    @reads_snapshot
-    def predict_proba(self, X: Any) -> Any:
-        """Return the probability that each label is relevant, in the container of y in fit.
-
-        Parameters
-        ----------
-        X : object of n instances
-            As in fit.
-
-        Returns
-        -------
-        ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
-            After a 1-D fit, rows sum to 1, and classes that are not candidates share what is left.
-            Otherwise each label has a separate probability, 0 for labels that are not candidates;
-            after a sparse fit, those of the ``top_k`` best labels are stored.
-        """
-        check_is_fitted(self)
-        if self._targets_kind == "sparse":
-            labels, chances = self._topk_of(X, self._n_considered(X), _chances)
-            return self._csr(labels, chances, chances > 0)
-        chances = np.maximum(self._dense(X, _chances), 0.0)
-        chances[:, self._unseen_labels] = 0.0
-        if self._targets_kind == "dense":
-            return chances
-        is_other = chances == 0.0
-        is_other[:, self._unseen_labels] = False
-        n_others = is_other.sum(axis=1)
-        left = np.where(n_others > 0, 1.0 - chances.sum(axis=1), 0.0).clip(0.0)
-        chances += is_other * (left / np.maximum(n_others, 1))[:, None]
-        return chances / chances.sum(axis=1, keepdims=True)
-
-    def _ask(
-        self,
-        members: list[tuple[str, Any]],
-        X: Any,
-        k: int = 0,
-        allowed: AllowedLabels | None = None,
-    ) -> list[Answers]:
-        """Return the best labels of all members, at least k and as many as features need."""
-        k = min(max(k, self._depth()), len(self.classes_)) if allowed is None else k
-        caller = type(self).__name__
-        are_columns = self._targets_kind != "classes"
-
-        def ask_member(name: str, fitted: Any) -> Answers:
-            how: Any = {"are_columns": are_columns, "unseen": self._unseen_labels}
-            part = f"estimator {name!r}"
-            return predict_topk_of(
-                part, fitted, X, k, self.classes_, caller, allowed=allowed, **how
-            )
-
-        workers = min(count_threads(self.n_jobs, f"{caller}: n_jobs"), len(members))
-        if workers == 1:
-            return [ask_member(*member) for member in members]
-        jobs = (delayed(ask_member)(*member) for member in members)
-        return Parallel(n_jobs=workers, require="sharedmem")(jobs)
-
-    def _depth(self) -> int:
-        return int(_DEPTH * check_count(self.n_candidates, f"{type(self).__name__}: n_candidates"))
-
-    def _propensities(self) -> np.ndarray:
-        return propensities_of(self.label_counts_, self.n_samples_fit_)
-
-    def _gains(self) -> np.ndarray:
-        """Return what a hit of each label counts."""
-        return gains_of(self.objective, self.label_counts_, self.n_samples_fit_)
-
-    def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        return self._topk_of(X, k, self._worth)
-
-    def _topk_longer(
-        self, X: Any, k: int, n_more: int, **how: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return self._topk_of(X, k, self._worth, n_more)
-
-    def _best_among(
-        self, X: Any, k: int, labels: np.ndarray, **how: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return self._topk_of(X, k, self._worth, 0, AllowedLabels(len(self.classes_), labels))
-
-    def _best_of_rows(
-        self, X: Any, k: int, allowed: AllowedLabels, **how: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return self._topk_of(X, k, self._worth, 0, allowed)
-
-    def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        labels, chances = self._topk_of(X, k, _chances)
-        return labels, chances - self.threshold_
-
-    def _all_scores(self, X: Any) -> np.ndarray:
-        scores = self._dense(X, self._worth)
-        return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
-
-    def _all_margins(self, X: Any) -> np.ndarray:
-        return self._dense(X, _chances) - self.threshold_
-
-    def _worth(self, pairs: Candidates, chances: np.ndarray) -> np.ndarray:
-        return chances * self._gains()[pairs.labels]
-
-    def _dense(self, X: Any, values: Values) -> np.ndarray:
-        n = n_rows(X, type(self).__name__)
-        n_labels = len(self.classes_)
-        require_bytes(
-            16 * n * n_labels,
-            None,
-            f"the dense scores, {n} instances x {n_labels} labels",
-            "Ask for fewer instances at a time, or use predict_topk.",
-            type(self).__name__,
-        )
-        labels, found = self._topk_of(X, n_labels, values)
-        scores = np.empty((n, n_labels), found.dtype)
-        np.put_along_axis(scores, labels, found, axis=1)
-        return scores
-
-    def _topk_of(
-        self,
-        X: Any,
-        k: int,
-        values: Values,
-        n_more: int = 0,
-        allowed: AllowedLabels | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k labels with the largest values, some rows after the other.
-
-        Shortlists are longer by `n_more`. Of `allowed`, candidates, each is described, but no more
-        for all rows than a member is asked for, or k.
-        """
-        name = type(self).__name__
-        check_sparse(X, "X", name)
-        refuse_masks_and_dates(X, f"{name}: X")
-        n = n_rows(X, name)
-        blank = self._are_blank(X)
-        if allowed is not None and allowed.indptr is not None:
-            labels = np.full((n, k), -1, np.int64)
-            best = None
-            for rows, size in rows_of_like_size(allowed.counts, k, _CHUNK_CANDIDATES):
-                part = X if len(rows) == n else safe_indexing(as_rows(X), rows)
-                of_rows = blank[rows], k, values, 0, allowed.take(rows), size
-                found = self._topk_of_part(part, *of_rows)
-                best = np.full((n, k), -np.inf, found[1].dtype) if best is None else best
-                labels[rows], best[rows] = found
-            return labels, best  # type: ignore[return-value]
-        parts = [
-            self._topk_of_part(part, blank[first : first + _CHUNK_ROWS], k, values, n_more, allowed)
-            for first, part in zip(
-                range(0, n, _CHUNK_ROWS), in_parts(X, n, _CHUNK_ROWS), strict=True
-            )
-        ]
-        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))  # type: ignore
-
-    def _topk_of_part(
-        self,
-        X: Any,
-        blank: np.ndarray,
-        k: int,
-        values: Values,
-        n_more: int,
-        allowed: AllowedLabels | None,
-        most: int = 0,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        members = list(self.named_estimators_.items())
-        depth = self._depth()
-        answers = self._ask(members, X, max(k, depth + n_more) if allowed is None else 0)
-        plain = [Answers(*(a[:, :depth] for a in both)) for both in answers]
-        shortlist = self._seen(gather(plain, self.n_candidates))
-        pairs = shortlist
-        if n_more:
-            longer = [Answers(*(a[:, : depth + n_more] for a in both)) for both in answers]
-            n_candidates = self.n_candidates + n_more
-            pairs = self._seen(among(plain, longer, shortlist, n_candidates, 0))
-        if allowed is not None:
-            of_each = allowed.indptr is not None
-            n_asked = most if of_each else min(len(allowed.labels), max(k, depth))
-            asked = self._ask(members, X, max(1, n_asked), allowed)
-            n_candidates = n_asked if of_each else max(k, self.n_candidates)
-            pairs = self._seen(among(plain, asked, shortlist, n_candidates, depth))
-        features = describe(pairs, self.label_counts_, shortlist)
-        with openmp_threads(count_threads(self.n_jobs)):
-            chances = probabilities(self.final_estimator_, features)
-        if blank.any():
-            of_blank = blank[pairs.rows]
-            chances[of_blank] = self._blank_probabilities()[pairs.labels[of_blank]]
-        dtype = np.result_type(*(scores.dtype for _, scores in answers))
-        worth = values(pairs, chances).astype(dtype)
-        counts = np.bincount(pairs.rows, minlength=pairs.n)
-        if allowed is None and (counts < min(k, len(self.classes_))).any():
-            pairs, worth = self._with_others(pairs, worth, answers)
-        return best_of_pairs(pairs, worth, k)
-
-    def _seen(self, pairs: Candidates) -> Candidates:
-        return pairs.take(~np.isin(pairs.labels, self._unseen_labels))
-
-    def _with_others(
-        self, pairs: Candidates, worth: np.ndarray, answers: list[Answers]
-    ) -> tuple[Candidates, np.ndarray]:
-        """Add what members rank further down: below 0 by the best rank, unseen labels last."""
-        n_labels = len(self.classes_)
-        everything = gather(answers, n_labels)
-        rank = np.nanmin(everything.ranks, axis=1) if len(everything.rows) else np.empty(0)
-        filled = (-rank / n_labels).astype(worth.dtype)
-        filled[np.isin(everything.labels, self._unseen_labels)] -= 2.0
-        keys, known = (part.rows * n_labels + part.labels for part in (everything, pairs))
-        filled[np.searchsorted(keys, known)] = worth
-        return everything, filled
-
-
-def _chances(pairs: Candidates, chances: np.ndarray) -> np.ndarray:
-    return chances
-
-
-class StackingXC(LearnsFromHeldOut, StackedModel, BaseComposition):
+class StackingXC(LearnsFromHeldOut, AnswersBlankRows, BaseComposition):
     """Several classifiers as one, which re-ranks the labels that each of them ranks high.
 
     This is scikit-learn's ``StackingClassifier`` for label sets of any size. The candidates of an
@@ -414,12 +172,13 @@ class StackingXC(LearnsFromHeldOut, StackedModel, BaseComposition):
     ... )
     >>> members = [("ova", OvALinearXC()), ("softmax", ImplicitSoftmaxSGD(random_state=0))]
     >>> clf = StackingXC(members, cv=3, random_state=0).fit(X[:400], Y[:400])
-    >>> labels, chances = clf.predict_topk(X[400:], k=3)
+    >>> labels, probabilities = clf.predict_topk(X[400:], k=3)
     >>> bool(precision_at_k(Y[400:], labels, k=1) > 0.7)
     True
     """
 
     _least_labels = 2
+    _has_shortlist = True
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "estimators": [list, tuple],
@@ -539,13 +298,13 @@ class StackingXC(LearnsFromHeldOut, StackedModel, BaseComposition):
         task = progress.part(progress.n_ended, name="learner of pairs").begin()
         training = PairTraining(held_out, self.n_candidates, routed.final_estimator.fit, caller)
         with openmp_threads(1):  # gradient boosting keeps their number, and its bytes would differ
-            self.final_estimator_, chances = training.fit(self.final_estimator)
+            self.final_estimator_, probabilities = training.fit(self.final_estimator)
         task.end()
         progress.ended(f"learner of pairs, on {len(training.rows)} rows")
         progress.close()
         self.pair_features_ = feature_names(names)
-        self.threshold_ = best_threshold(chances, training.relevant, training.truth.nnz)
-        report = training.report(names, chances, self._gains(), self._propensities())
+        self.threshold_ = best_threshold(probabilities, training.relevant, training.truth.nnz)
+        report = training.report(names, probabilities, self._gains(), self._propensities())
         own = max(0.0, time.perf_counter() - began - held_out.seconds.sum())
         self.fit_report_ = {**report, "seconds": np.append(held_out.seconds, own)}
         fit.end()
@@ -594,8 +353,199 @@ class StackingXC(LearnsFromHeldOut, StackedModel, BaseComposition):
     def _keep_members(self, fitted: list[tuple[str, Any]]) -> None:
         self.named_estimators_ = Bunch(**dict(fitted))
         self.estimators_ = [one for _, one in fitted]
-        self._set_features_and_unseen(self.estimators_)
 
-    def _find_unseen(self) -> np.ndarray:
-        """Return the labels without a training instance that no member knows."""
-        return self._unknown_to(getattr(self, "estimators_", ()))
+    def _take_labels(self, places: np.ndarray) -> None:
+        super()._take_labels(places)
+        self._change_members(lambda member: estimator_of_labels(member, places))
+
+    def _name_labels(self, classes: np.ndarray) -> None:
+        super()._name_labels(classes)
+        self._change_members(lambda member: estimator_with_classes(member, classes))
+
+    def _change_members(self, change: Callable[[Any], Any]) -> None:
+        members = {name: change(member) for name, member in self.named_estimators_.items()}
+        self.named_estimators_ = type(self.named_estimators_)(**members)
+        self.estimators_ = list(members.values())
+
+    @reads_snapshot
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability that each label is relevant, in the container of y in fit.
+
+        Parameters
+        ----------
+        X : object of n instances
+            As in fit.
+
+        Returns
+        -------
+        ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
+            After a 1-D fit, rows sum to 1, and classes that are not candidates share what is left.
+            Otherwise each label has a separate probability, 0 for labels that are not candidates;
+            after a sparse fit, those of the ``top_k`` best labels are stored.
+        """
+        check_is_fitted(self)
+        if self._targets_kind == "sparse":
+            labels, found = self._topk_of(X, self._n_considered(X))
+            return self._csr(labels, found, found > 0)
+        found = np.maximum(self._dense(X), 0.0)
+        found[:, self._unseen_labels] = 0.0
+        if self._targets_kind == "dense":
+            return found
+        is_other = found == 0.0
+        is_other[:, self._unseen_labels] = False
+        n_others = is_other.sum(axis=1)
+        left = np.where(n_others > 0, 1.0 - found.sum(axis=1), 0.0).clip(0.0)
+        found += is_other * (left / np.maximum(n_others, 1))[:, None]
+        return found / found.sum(axis=1, keepdims=True)
+
+    def _ask(
+        self,
+        members: list[tuple[str, Any]],
+        X: Any,
+        k: int = 0,
+        allowed: AllowedLabels | None = None,
+    ) -> list[Answers]:
+        """Return the best labels of all members, at least k and as many as features need."""
+        k = min(max(k, self._depth()), len(self.classes_)) if allowed is None else k
+        workers = min(count_threads(self.n_jobs, f"{type(self).__name__}: n_jobs"), len(members))
+        if workers == 1:
+            return [self._ask_member(*member, X, k, allowed) for member in members]
+        jobs = (delayed(self._ask_member)(*member, X, k, allowed) for member in members)
+        return Parallel(n_jobs=workers, require="sharedmem")(jobs)
+
+    def _depth(self) -> int:
+        return int(_DEPTH * check_count(self.n_candidates, f"{type(self).__name__}: n_candidates"))
+
+    def _propensities(self) -> np.ndarray:
+        return propensities_of(self.label_counts_, self.n_samples_fit_)
+
+    def _gains(self) -> np.ndarray:
+        """Return what a hit of each label counts."""
+        return gains_of(self.objective, self.label_counts_, self.n_samples_fit_)
+
+    def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        return self._topk_of(X, k, self._gains())
+
+    def _topk_longer(
+        self, X: Any, k: int, n_more: int, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._topk_of(X, k, self._gains(), n_more)
+
+    def _best_among(
+        self, X: Any, k: int, labels: np.ndarray, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._topk_of(X, k, self._gains(), 0, AllowedLabels(len(self.classes_), labels))
+
+    def _best_of_rows(
+        self, X: Any, k: int, allowed: AllowedLabels, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._topk_of(X, k, self._gains(), 0, allowed)
+
+    def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        labels, found = self._topk_of(X, k)
+        return labels, found - self.threshold_
+
+    def _all_scores(self, X: Any) -> np.ndarray:
+        scores = self._dense(X, self._gains())
+        return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
+
+    def _all_margins(self, X: Any) -> np.ndarray:
+        return self._dense(X) - self.threshold_
+
+    def _dense(self, X: Any, gains: np.ndarray | None = None) -> np.ndarray:
+        n, n_labels = self._require_dense(X, 16, "the dense scores", "predict_topk")
+        labels, found = self._topk_of(X, n_labels, gains)
+        scores = np.empty((n, n_labels), found.dtype)
+        np.put_along_axis(scores, labels, found, axis=1)
+        return scores
+
+    def _topk_of(
+        self,
+        X: Any,
+        k: int,
+        gains: np.ndarray | None = None,
+        n_more: int = 0,
+        allowed: AllowedLabels | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k labels with the largest probability times gain, in chunks of rows.
+
+        Shortlists are longer by `n_more`. Of `allowed`, candidates, each is described, but no more
+        for all rows than a member is asked for, or k.
+        """
+        name = type(self).__name__
+        check_sparse(X, "X", name)
+        refuse_masks_and_dates(X, f"{name}: X")
+        n = n_rows(X, name)
+        blank = self._are_blank(X)
+        if allowed is not None and allowed.indptr is not None:
+            labels = np.full((n, k), -1, np.int64)
+            best = None
+            for rows, size in rows_of_like_size(allowed.counts, k, _CHUNK_CANDIDATES):
+                part = X if len(rows) == n else safe_indexing(as_rows(X), rows)
+                of_rows = blank[rows], k, gains, 0, allowed.take(rows), size
+                found = self._topk_of_part(part, *of_rows)
+                best = np.full((n, k), -np.inf, found[1].dtype) if best is None else best
+                labels[rows], best[rows] = found
+            return labels, best  # type: ignore[return-value]
+        parts = [
+            self._topk_of_part(part, blank[first : first + _CHUNK_ROWS], k, gains, n_more, allowed)
+            for first, part in zip(
+                range(0, n, _CHUNK_ROWS), in_parts(X, n, _CHUNK_ROWS), strict=True
+            )
+        ]
+        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))  # type: ignore
+
+    def _topk_of_part(
+        self,
+        X: Any,
+        blank: np.ndarray,
+        k: int,
+        gains: np.ndarray | None,
+        n_more: int,
+        allowed: AllowedLabels | None,
+        most: int = 0,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        members = list(self.named_estimators_.items())
+        depth = self._depth()
+        answers = self._ask(members, X, max(k, depth + n_more) if allowed is None else 0)
+        plain = [Answers(*(a[:, :depth] for a in both)) for both in answers]
+        shortlist = self._seen(gather(plain, self.n_candidates))
+        pairs = shortlist
+        if n_more:
+            longer = [Answers(*(a[:, : depth + n_more] for a in both)) for both in answers]
+            n_candidates = self.n_candidates + n_more
+            pairs = self._seen(among(plain, longer, shortlist, n_candidates, 0))
+        if allowed is not None:
+            of_each = allowed.indptr is not None
+            n_asked = most if of_each else min(len(allowed.labels), max(k, depth))
+            asked = self._ask(members, X, max(1, n_asked), allowed)
+            n_candidates = n_asked if of_each else max(k, self.n_candidates)
+            pairs = self._seen(among(plain, asked, shortlist, n_candidates, depth))
+        features = describe(pairs, self.label_counts_, shortlist)
+        with openmp_threads(count_threads(self.n_jobs)):
+            found = pair_probabilities(self.final_estimator_, features)
+        if blank.any():
+            of_blank = blank[pairs.rows]
+            found[of_blank] = self._blank_probabilities()[pairs.labels[of_blank]]
+        dtype = np.result_type(*(scores.dtype for _, scores in answers))
+        worth = (found if gains is None else found * gains[pairs.labels]).astype(dtype)
+        counts = np.bincount(pairs.rows, minlength=pairs.n)
+        if allowed is None and (counts < min(k, len(self.classes_))).any():
+            pairs, worth = self._with_others(pairs, worth, answers)
+        return topk_of_pairs(pairs, worth, k)
+
+    def _seen(self, pairs: CandidatePairs) -> CandidatePairs:
+        return pairs.take(~np.isin(pairs.labels, self._unseen_labels))
+
+    def _with_others(
+        self, pairs: CandidatePairs, worth: np.ndarray, answers: list[Answers]
+    ) -> tuple[CandidatePairs, np.ndarray]:
+        """Add what members rank further down: below 0 by the best rank, unseen labels last."""
+        n_labels = len(self.classes_)
+        everything = gather(answers, n_labels)
+        rank = np.nanmin(everything.ranks, axis=1) if len(everything.rows) else np.empty(0)
+        filled = (-rank / n_labels).astype(worth.dtype)
+        filled[np.isin(everything.labels, self._unseen_labels)] -= 2.0
+        keys, known = (part.rows * n_labels + part.labels for part in (everything, pairs))
+        filled[np.searchsorted(keys, known)] = worth
+        return everything, filled
