@@ -10,6 +10,13 @@ from sklearn.base import BaseEstimator, clone
 _PARAMETERS = ("get_params", "set_params")
 
 
+def is_vectorizer(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
+    """Return whether this can be the vectorizer of a saved model; see `_state.schema.Tested`."""
+    words = getattr(vectorizer, "vocabulary_", None)
+    has_words = not isinstance(words, dict) or require("features", len(words))
+    return has_words and hasattr(vectorizer, "transform")
+
+
 class ParameterizedParts(BaseEstimator):
     """Sets parameters of parts, also of a part that is None and has a default."""
 
@@ -153,3 +160,10 @@ def _parameters(part: Any) -> dict[str, Any]:
     if hasattr(part, "get_params"):
         return dict(part.get_params(deep=False))
     return dict(getattr(part, "__dict__", {}))
+
+
+def default_vectorizer() -> Any:
+    """Return the vectorizer of texts where none is given."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(sublinear_tf=True, dtype=np.float32)

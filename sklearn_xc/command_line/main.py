@@ -109,7 +109,7 @@ def _add_fit(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="leave out labels in fewer rows (2; ignored by softmax)",
     )
-    kinds = "; ".join(f"{name}: {use}" for name, use in ESTIMATORS.items())
+    kinds = "; ".join(f"{name}: {use}" for name, (_, use) in ESTIMATORS.items())
     add("--estimator", choices=ESTIMATORS, default="ova", help=f"(ova) {kinds}")
     wrapper = command.add_mutually_exclusive_group()
     wrapper.add_argument(

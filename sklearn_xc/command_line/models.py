@@ -7,21 +7,66 @@ from typing import Any, NamedTuple
 from sklearn_xc._labels.names import did_you_mean
 from sklearn_xc.command_line.tables import CommandError
 
-#: Name on the command line: what it is for.
+#: Name on the command line: the class, and what it is for.
 ESTIMATORS = {
-    "ova": "one-vs-all, where to begin",
-    "ova-cv": "one-vs-all that chooses C by cross-validation",
-    "softmax": "for rows with one label each",
-    "ngame": "for labels that have texts of their own (--label-texts)",
-    "stacking": "one-vs-all and ngame together: slower, often better",
-    "decomp": "a small hidden layer below the labels",
+    "ova": ("OvALinearXC", "one-vs-all, where to begin"),
+    "ova-cv": ("OvALinearXCCV", "one-vs-all that chooses C by cross-validation"),
+    "softmax": ("ImplicitSoftmaxSGD", "for rows with one label each"),
+    "ngame": ("NGAMEEmbeddingXC", "for labels that have texts of their own (--label-texts)"),
+    "stacking": ("StackingXC", "one-vs-all and ngame together: slower, often better"),
+    "decomp": ("DecompMIPSClassifier", "a small hidden layer below the labels"),
 }
 #: These take one label for each row.
 ONE_LABEL = ("softmax",)
 #: These read texts of labels.
 TAKE_LABEL_TEXTS = ("ngame", "stacking")
 #: These need no ThresholdTuner around them.
-_NO_TUNER = (*ONE_LABEL, "ngame", "stacking")
+_NO_TUNER = ("ImplicitSoftmaxSGD", "NGAMEEmbeddingXC", "StackingXC")
+#: The attribute of a saved model that holds a `Columns` as a dictionary.
+COLUMNS = "command_line_"
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+def make_parts(
+    estimator: str, wrapper: str | None, *, n_jobs: int | None, seed: int
+) -> dict[str, Any]:
+    """Return the parts of a tagger, not fitted; the last is its classifier and holds any other.
+
+    Parameters
+    ----------
+    estimator : str
+        The class of the classifier; a StackingXC has one-vs-all and NGAMEEmbeddingXC as members.
+    wrapper : {"thresholds", "probabilities", None}
+        Whether a ThresholdTuner, if the classifier needs one, or a TopKCalibrator is around it.
+    n_jobs : int or None
+    seed : int
+
+    Returns
+    -------
+    dict of str to estimator
+        "vectorizer", "classifier", and the wrapper by its name.
+    """
+    import sklearn_xc
+    from sklearn_xc._input.parts import default_vectorizer
+
+    classifier = (
+        sklearn_xc.StackingXC(
+            [("ova", sklearn_xc.OvALinearXC()), ("ngame", sklearn_xc.NGAMEEmbeddingXC())]
+        )
+        if estimator == "StackingXC"
+        else getattr(sklearn_xc, estimator)()
+    )
+    common = {"n_jobs": n_jobs, "random_state": seed}
+    known = classifier.get_params(deep=True)
+    classifier.set_params(
+        **{key: common[last] for key in known if (last := key.split("__")[-1]) in common}
+    )
+    parts = {"vectorizer": default_vectorizer(), "classifier": classifier}
+    if wrapper == "probabilities":
+        parts[wrapper] = sklearn_xc.TopKCalibrator(classifier, random_state=seed)
+    elif wrapper == "thresholds" and estimator not in _NO_TUNER:
+        parts[wrapper] = sklearn_xc.ThresholdTuner(classifier, random_state=seed)
+    return parts
 
 
 def make_model(
@@ -41,64 +86,39 @@ def make_model(
         One of `ESTIMATORS`.
     settings : iterable of str, default=()
         Such as "classifier__C=3".
-    wrapper : {"thresholds", "probabilities", None}, default="thresholds"
-        Whether a ThresholdTuner or a TopKCalibrator wraps the classifier.
-    n_jobs : int, default=1
-    seed : int, default=0
+    wrapper, n_jobs, seed
+        As of ``make_parts``.
     **parameters
         Of the TextClassifierXC.
     """
-    import numpy as np
-    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn_xc import TextClassifierXC
 
-    import sklearn_xc
-
-    classifier: Any = {
-        "ova": sklearn_xc.OvALinearXC,
-        "ova-cv": sklearn_xc.OvALinearXCCV,
-        "softmax": sklearn_xc.ImplicitSoftmaxSGD,
-        "ngame": sklearn_xc.NGAMEEmbeddingXC,
-        "stacking": lambda: sklearn_xc.StackingXC(
-            [("ova", sklearn_xc.OvALinearXC()), ("ngame", sklearn_xc.NGAMEEmbeddingXC())]
-        ),
-        "decomp": sklearn_xc.DecompMIPSClassifier,
-    }[name]()
-    common = {"n_jobs": n_jobs, "random_state": seed}
-    known = classifier.get_params(deep=True)
-    classifier.set_params(
-        **{key: common[last] for key in known if (last := key.split("__")[-1]) in common}
-    )
-    vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
-    parts = {"vectorizer": vectorizer, "classifier": classifier}
-    if wrapper == "probabilities":
-        parts[wrapper] = sklearn_xc.TopKCalibrator(classifier, random_state=seed)
-    elif wrapper == "thresholds" and name not in _NO_TUNER:
-        parts[wrapper] = sklearn_xc.ThresholdTuner(classifier, random_state=seed)
+    parts = make_parts(ESTIMATORS[name][0], wrapper, n_jobs=n_jobs, seed=seed)
     for setting in settings:
-        _set(parts, setting)
-    return sklearn_xc.TextClassifierXC(vectorizer, list(parts.values())[-1], **parameters)
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise CommandError(f"--set {setting}: expected NAME=VALUE, such as classifier__C=1.")
+        known = [f"{part}__{one}" for part in parts for one in parts[part].get_params(deep=True)]
+        if key not in known:
+            raise CommandError(
+                f"--set {setting}: there is no parameter {key!r}.{did_you_mean(key, known)}"
+            )
+        part, _, parameter = key.partition("__")
+        parts[part].set_params(**{parameter: read_value(text)})
+    return TextClassifierXC(parts["vectorizer"], list(parts.values())[-1], **parameters)
 
 
-def _set(parts: dict[str, Any], setting: str) -> None:
-    """Set a parameter, given as PART__NAME=VALUE; a value that is no Python literal is a text."""
-    key, equals, text = setting.partition("=")
-    if not equals:
-        raise CommandError(f"--set {setting}: expected NAME=VALUE, such as classifier__C=1.")
-    known = [f"{part}__{name}" for part in parts for name in parts[part].get_params(deep=True)]
-    if key not in known:
-        raise CommandError(
-            f"--set {setting}: there is no parameter {key!r}.{did_you_mean(key, known)}"
-        )
+def read_value(text: Any) -> Any:
+    """Return a number, a truth value, None, a tuple or the like; any other text as it is."""
+    if not isinstance(text, str):
+        return text
+    text = text.strip()
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
     try:
-        value = ast.literal_eval(text)
+        return ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        value = text
-    part, _, name = key.partition("__")
-    parts[part].set_params(**{name: value})
-
-
-#: The attribute of a saved model that holds a `Columns` as a dictionary.
-COLUMNS = "command_line_"
+        return text
 
 
 class Columns(NamedTuple):

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_array
 
 from sklearn_xc._input.arguments import is_sequence
 from sklearn_xc._input.data import CsrRows, as_csr_rows, check_sparse, read_only
 from sklearn_xc._input.equal_rows import hash_instances, hash_texts
+from sklearn_xc._input.parts import default_vectorizer
 from sklearn_xc._input.texts_with_features import TextsWithFeatures, as_texts
 from sklearn_xc._labels.features import LabelFeatures, check_features
 from sklearn_xc._state.schema import Record, declares
@@ -233,8 +233,7 @@ def fitted_vectorizer(parameter: Any, texts: np.ndarray, estimator: str) -> Any 
     """
     if parameter is None:
         return None
-    default = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
-    vectorizer = default if isinstance(parameter, str) else clone(parameter)
+    vectorizer = default_vectorizer() if isinstance(parameter, str) else clone(parameter)
     distinct = np.array(sorted(set(texts)), object)
     try:
         vectorizer.fit(distinct.tolist(), None)

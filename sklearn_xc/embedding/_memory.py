@@ -3,9 +3,10 @@
 import math
 from typing import Any, NamedTuple
 
+from sklearn_xc._input.data import CsrRows
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc.embedding._examples import Examples
-from sklearn_xc.embedding._inputs import CsrRows, TextRows, features_beside
+from sklearn_xc.embedding._inputs import TextRows, features_beside
 
 _ADVICE = (
     "Lower embedding_dim, n_candidates or batch_size of the sampler, pass X as float32, hash the "

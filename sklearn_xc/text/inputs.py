@@ -11,19 +11,19 @@ from sklearn_xc._input.texts_with_features import TextsWithFeatures, shown
 from sklearn_xc._topk import transformers_of
 
 
-def reads_texts(estimator: Any) -> bool:
+def estimator_reads_texts(estimator: Any) -> bool:
     """Return whether an estimator, fitted or not, reads texts rather than features.
 
     A Pipeline reads what its first step reads; a stack or a vote reads texts if all members do; a
     search, and a wrapper of a classifier, reads what that one reads.
     """
     if hasattr(estimator, "steps"):
-        return reads_texts([*transformers_of(estimator), estimator.steps[-1][1]][0])
+        return estimator_reads_texts([*transformers_of(estimator), estimator.steps[-1][1]][0])
     members = getattr(estimator, "estimators", None)
     if isinstance(members, list | tuple) and members:
-        return all(reads_texts(member) for _, member in members)
+        return all(estimator_reads_texts(member) for _, member in members)
     if getattr(estimator, "estimator", None) is not None:
-        return reads_texts(estimator.estimator)
+        return estimator_reads_texts(estimator.estimator)
     if not hasattr(estimator, "__sklearn_tags__"):  # None, "passthrough", "drop"
         return False
     reads = get_tags(estimator).input_tags

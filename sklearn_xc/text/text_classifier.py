@@ -1,6 +1,6 @@
 """A vectorizer, a classifier and the names of labels, as one estimator."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -8,14 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import BaseEstimator, clone
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc import LabelBinarizerXC
 from sklearn_xc._input.arguments import as_sequence, is_sequence
 from sklearn_xc._input.checks import check_class_array, check_targets
-from sklearn_xc._input.parts import ParameterizedParts
+from sklearn_xc._input.parts import ParameterizedParts, default_vectorizer, is_vectorizer
 from sklearn_xc._input.refits import RefittableFeatures, is_bound_to_columns, may_refit
 from sklearn_xc._input.routing import RoutesFit
 from sklearn_xc._input.sklearn_private import (
@@ -38,7 +37,7 @@ from sklearn_xc._topk import topk_allowed, topk_probabilities, unwrap
 from sklearn_xc.ensemble.thresholds import ThresholdTuner
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.one_vs_all import OvALinearXC
-from sklearn_xc.text.inputs import check_texts, fit_with_label_texts, reads_texts
+from sklearn_xc.text.inputs import check_texts, estimator_reads_texts, fit_with_label_texts
 
 
 def _has(method: str) -> Any:
@@ -51,17 +50,10 @@ def _has(method: str) -> Any:
     return check
 
 
-def _has_words(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
-    words = getattr(vectorizer, "vocabulary_", None)
-    if not hasattr(vectorizer, "transform"):
-        return False
-    return not isinstance(words, dict) or require("words", len(words))
-
-
 @declares(
     binarizer_=Estimator("inverse_transform", optional=True, labels="labels"),
     classifier_=Estimator(labels="labels"),
-    vectorizer_=Tested("a vectorizer of as many words as are known", _has_words, optional=True),
+    vectorizer_=Tested("a vectorizer of as many words as are known", is_vectorizer, optional=True),
     _unseen_labels=Array("int64", None, below="labels", ascending=True, optional=True),
 )
 class TextClassifierXC(
@@ -75,7 +67,7 @@ class TextClassifierXC(
     """Classifier from texts to names of labels.
 
     It holds a vectorizer, a classifier and the names, which are cloned, searched, cross-validated
-    and pickled as one. Label texts go through the same vectorizer, which is fitted anew in each
+    and pickled as one. Label texts go through the same vectorizer, which is fitted again in each
     fold. A classifier that reads texts itself gets them unchanged:
     :class:`~sklearn_xc.NGAMEEmbeddingXC` with a
     :class:`~sklearn_xc.embedding.encoders.TransformerEncoder`,
@@ -166,7 +158,7 @@ class TextClassifierXC(
 
     def _default_part(self, name: str) -> Any:
         if name == "vectorizer":
-            return TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+            return default_vectorizer()
         return ThresholdTuner(OvALinearXC(), random_state=0) if name == "classifier" else None
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -577,7 +569,7 @@ class TextClassifierXC(
         """Return the vectorizer to fit, None for a classifier that reads texts itself."""
         if self.vectorizer is not None:
             return clone(self.vectorizer)
-        return None if reads_texts(self.classifier) else self._default_part("vectorizer")
+        return None if estimator_reads_texts(self.classifier) else self._default_part("vectorizer")
 
     def _read_targets(self, y: Any) -> tuple[LabelBinarizerXC | None, Any]:
         """Return a binarizer and its indicator of names; for other targets, None and y.
@@ -622,7 +614,9 @@ class TextClassifierXC(
             names = self._names_of(y)
             takers = [key for key in takers if parameters[key] is None and names is not None]
             for key in takers:  # names are the texts of labels for a part that reads texts
-                if reads_texts(parameters[key.removesuffix("label_features").removesuffix("__")]):
+                if estimator_reads_texts(
+                    parameters[key.removesuffix("label_features").removesuffix("__")]
+                ):
                     given[key] = LabelFeatures([str(name) for name in names], classes=names)
         elif takers:
             given |= dict.fromkeys(takers, self._label_features())

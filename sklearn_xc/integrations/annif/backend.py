@@ -28,7 +28,7 @@ class SklearnXCBackend(AnnifBackend):
     """An estimator of sklearn_xc behind a project of Annif.
 
     The model is a folder in that of the project: a saved ``TextClassifierXC`` whose labels are
-    URIs, so that it outlives a vocabulary that is loaded anew in another order.
+    URIs, so that it outlives a vocabulary that is loaded again in another order.
     """
 
     name = BACKEND

@@ -1,11 +1,11 @@
 """Settings of an Annif project for its model, as texts or as values of TOML."""
 
-import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sklearn_xc._labels.names import did_you_mean
+from sklearn_xc.command_line.models import read_value
 
 #: Name of the backend in a project: ``backend=sklearn_xc``.
 BACKEND = "sklearn_xc"
@@ -27,7 +27,6 @@ _ANNIF_KEYS = (
     *("name", "language", "backend", "vocab", "analyzer"),
     *("transform", "limit", "access", "allow_learn"),
 )
-_WORDS = {"true": True, "false": False, "none": None}
 
 
 class SettingsError(ValueError):
@@ -117,7 +116,7 @@ def read_count(config: Mapping[str, Any], key: str, default: int) -> int:
     SettingsError
         For anything else.
     """
-    value = _value(config.get(key, default))
+    value = read_value(config.get(key, default))
     if type(value) is not int or value < 1:
         raise SettingsError(f"{key} must be a whole number of at least 1. Got {config.get(key)!r}.")
     return value
@@ -133,20 +132,7 @@ def _below(prefix: str, config: Mapping[str, Any]) -> dict[str, Any]:
                     f"{prefix}.NAME = VALUE sets a parameter of the {_PREFIXES[prefix]}. Got "
                     f"{prefix} = {value!r}."
                 )
-            found.update({name: _value(one) for name, one in value.items()})
+            found.update({name: read_value(one) for name, one in value.items()})
         elif key.startswith(f"{prefix}."):
-            found[key.removeprefix(f"{prefix}.")] = _value(value)
+            found[key.removeprefix(f"{prefix}.")] = read_value(value)
     return found
-
-
-def _value(text: Any) -> Any:
-    """Return a number, a truth value, None, a tuple or the like; any other text as it is."""
-    if not isinstance(text, str):
-        return text
-    text = text.strip()
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text

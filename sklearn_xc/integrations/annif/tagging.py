@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from sklearn.feature_extraction.text import TfidfVectorizer
 
-import sklearn_xc
+from sklearn_xc import TextClassifierXC
 from sklearn_xc._labels.names import did_you_mean
 from sklearn_xc._topk import topk
+from sklearn_xc.command_line.models import make_parts
 from sklearn_xc.integrations.annif.settings import Settings, SettingsError
 
 #: Token pattern of texts that were tokenized before: words between blanks.
@@ -53,28 +53,28 @@ def make_model(
     >>> make_model(Settings(parameters={"C": 1.0}, calibration=None)).classifier
     OvALinearXC(C=1.0)
     """
-    vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+    parts = _parts(settings)
     if are_words:
-        vectorizer.set_params(token_pattern=WORDS, lowercase=False)
-    _set(vectorizer, settings.vectorizer, "vectorizer")
-    estimator = _estimator(settings.estimator)
-    known = estimator.get_params(deep=True)
-    seeds = [name for name in known if name.split("__")[-1] == "random_state"]
-    estimator.set_params(**dict.fromkeys(seeds, 0))
-    _set(estimator, settings.parameters, "set")
-    if not reads_label_texts(settings):
-        label_texts = None
+        parts["vectorizer"].set_params(token_pattern=WORDS, lowercase=False)
+    _set(parts["vectorizer"], settings.vectorizer, "vectorizer")
+    _set(parts["classifier"], settings.parameters, "set")
     if settings.calibration is not None:
-        estimator = sklearn_xc.TopKCalibrator(
-            estimator, method=settings.calibration, random_state=0, n_jobs=1
-        )
-    return sklearn_xc.TextClassifierXC(vectorizer, estimator, label_texts=label_texts or None)
+        parts["probabilities"].set_params(method=settings.calibration, n_jobs=1)
+    label_texts = label_texts if reads_label_texts(settings) else None
+    return TextClassifierXC(
+        parts["vectorizer"], list(parts.values())[-1], label_texts=label_texts or None
+    )
 
 
 def reads_label_texts(settings: Settings) -> bool:
     """Return whether the estimator of a project has a use for texts of subjects."""
-    known = _estimator(settings.estimator).get_params(deep=True)
+    known = _parts(settings)["classifier"].get_params(deep=True)
     return any(name.split("__")[-1] == "label_features" for name in known)
+
+
+def _parts(settings: Settings) -> dict[str, Any]:
+    wrapper = None if settings.calibration is None else "probabilities"
+    return make_parts(settings.estimator, wrapper, n_jobs=None, seed=0)
 
 
 def suggest(model: Any, texts: Sequence[str], k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -95,17 +95,22 @@ def suggest(model: Any, texts: Sequence[str], k: int) -> tuple[np.ndarray, np.nd
         In ``model.classes_``, -1 where there is none: for all of a document without a word that the
         model knows.
     scores : ndarray of float32 of shape (n, k)
-        In [0, 1], falling along each row so that no two of a row are equal unless they are 0: Annif
-        orders by them alone.
+        In [0, 1], descending along each row so that no two of a row are equal unless they are 0:
+        Annif orders by them alone.
     """
     X = model.vectorizer_.transform(texts)
-    positions, chances = _chances(model.classifier_, X, k)
+    classifier = model.classifier_
+    if hasattr(classifier, "predict_proba_topk"):
+        positions, probabilities = classifier.predict_proba_topk(X, k)
+    else:
+        positions, scores = topk(classifier, X, k)
+        probabilities = expit(scores)
     known = np.diff(X.indptr) > 0
-    positions = np.where(known[:, None] & (chances > 0), positions, -1)
-    chances = np.where(positions >= 0, chances, 0.0)
-    order = np.argsort(-chances, axis=1, kind="stable")
+    positions = np.where(known[:, None] & (probabilities > 0), positions, -1)
+    probabilities = np.where(positions >= 0, probabilities, 0.0)
+    order = np.argsort(-probabilities, axis=1, kind="stable")
     positions = np.take_along_axis(positions, order, axis=1)
-    return positions, strictly_falling(np.take_along_axis(chances, order, axis=1))
+    return positions, strictly_falling(np.take_along_axis(probabilities, order, axis=1))
 
 
 def strictly_falling(scores: np.ndarray) -> np.ndarray:
@@ -114,7 +119,7 @@ def strictly_falling(scores: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     scores : ndarray of float of shape (n, k)
-        Not rising along rows.
+        Descending along rows, ties allowed.
 
     Returns
     -------
@@ -133,13 +138,6 @@ def strictly_falling(scores: np.ndarray) -> np.ndarray:
         below = np.nextafter(lowered[:, column - 1], np.float32(0.0))
         lowered[:, column] = np.minimum(lowered[:, column], below)
     return lowered
-
-
-def _estimator(name: str) -> Any:
-    if name != "StackingXC":
-        return getattr(sklearn_xc, name)()
-    members = [("ova", sklearn_xc.OvALinearXC()), ("ngame", sklearn_xc.NGAMEEmbeddingXC())]
-    return sklearn_xc.StackingXC(members)
 
 
 def _set(part: Any, values: Mapping[str, Any], prefix: str) -> None:
@@ -163,11 +161,3 @@ def _set(part: Any, values: Mapping[str, Any], prefix: str) -> None:
             check()
         except (ValueError, TypeError) as error:
             raise SettingsError(f"{prefix}: {error}") from error
-
-
-def _chances(classifier: Any, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k best labels and their probabilities, or scores between 0 and 1."""
-    if hasattr(classifier, "predict_proba_topk"):
-        return classifier.predict_proba_topk(X, k)
-    positions, scores = topk(classifier, X, k)
-    return positions, expit(scores)
