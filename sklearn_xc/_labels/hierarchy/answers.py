@@ -80,15 +80,12 @@ def consistent(scores: sp.csr_array, ancestors: sp.csr_array) -> sp.csr_array:
         Canonical: each scored node and its ancestors.
     """
     n, n_nodes = scores.shape
-    counts = np.diff(ancestors.indptr).astype(np.int64)
     nodes = scores.indices.astype(np.int64)
     values = scores.data
     rows = np.repeat(np.arange(n), np.diff(scores.indptr))
-    n_above = counts[nodes]
-    entry = np.repeat(np.arange(len(nodes)), n_above)
-    place = np.arange(len(entry)) - np.repeat(np.cumsum(n_above) - n_above, n_above)
-    above = ancestors.indices[ancestors.indptr[nodes[entry]] + place]
-    keys = np.concatenate([rows * n_nodes + nodes, rows[entry] * n_nodes + above])
+    above = ancestors[nodes]
+    entry = np.repeat(np.arange(len(nodes)), np.diff(above.indptr))
+    keys = np.concatenate([rows * n_nodes + nodes, rows[entry] * n_nodes + above.indices])
     order = np.argsort(keys, kind="stable")
     keys, values = keys[order], np.concatenate([values, values[entry]])[order]
     starts = np.flatnonzero(np.diff(keys, prepend=-1))

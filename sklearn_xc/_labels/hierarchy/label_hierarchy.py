@@ -259,7 +259,7 @@ class LabelHierarchy:
             return self
         above = sp.csr_array(self.ancestors[chosen][:, chosen])
         above.sort_indices()
-        made = object.__new__(type(self))  # no cycle: these nodes were checked
+        made = object.__new__(type(self))  # without the search for cycles: there are none
         made._set(self.names[chosen], deepest(above, above), _frozen(above))
         return made
 
