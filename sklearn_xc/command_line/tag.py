@@ -2,8 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import Any
 
 from sklearn_xc.command_line.models import load_model
@@ -27,6 +26,8 @@ Tags = list[tuple[Any, float]]
 
 def run(options: Any) -> None:
     """Write a table with labels."""
+    from sklearn_xc._state.files import open_atomic
+
     kind = options.format or format_of(options.table) or "csv"
     if options.out != "-":
         kind = format_of(options.out) or kind
@@ -38,7 +39,8 @@ def run(options: Any) -> None:
     added = "predicted_labels", f"predicted_{scores}"
     allowed = _read_allowed(model, options)
     n_rows = 0
-    with _open_output(options.out) as stream:
+    is_stdout = options.out == "-"
+    with nullcontext(sys.stdout.buffer) if is_stdout else open_atomic(options.out) as stream:
         for frame in read_chunks(options.table, {"--text": text_columns}, options):
             if set(added) & set(frame.columns):
                 raise CommandError(f"{options.table}: has a column {' or '.join(added)} already.")
@@ -46,20 +48,7 @@ def run(options: Any) -> None:
             stream.write(_as_bytes(frame, tags, added, kind, separator, not n_rows))
             n_rows += len(frame)
     if not options.quiet:
-        say(f"{n_rows:,} rows to {'standard output' if options.out == '-' else options.out}")
-
-
-@contextmanager
-def _open_output(path: str) -> Iterator[Any]:
-    """Open standard output for "-", or a file that appears when it is complete."""
-    from sklearn_xc._state.files import open_atomic
-
-    if path == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    with open_atomic(path) as stream:
-        yield stream
+        say(f"{n_rows:,} rows to {'standard output' if is_stdout else options.out}")
 
 
 def _as_bytes(

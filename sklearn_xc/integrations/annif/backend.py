@@ -99,18 +99,14 @@ class SklearnXCBackend(AnnifBackend):
         entries = (scores[rows, ranks], (rows, subjects[rows, ranks]))
         return SuggestionBatch(csr_array(entries, shape=shape, dtype=np.float32))
 
-    @property
-    def _has_analyzer(self) -> bool:
-        return bool(self.project.analyzer_spec)
-
     def _make_model(self, params: dict[str, Any]) -> Any:
         settings = read_settings(params)
         texts = self._label_texts() if tagging.reads_label_texts(settings) else None
-        return tagging.make_model(settings, texts, are_words=self._has_analyzer)
+        return tagging.make_model(settings, texts, are_words=bool(self.project.analyzer_spec))
 
     def _words(self, text: str) -> str:
         """Return the words that the project's analyzer finds, or the text where it has none."""
-        if not self._has_analyzer:
+        if not self.project.analyzer_spec:
             return text
         return " ".join(self.project.analyzer.tokenize_words(text))
 

@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn_xc import TextClassifierXC
 from sklearn_xc._labels.names import did_you_mean
 from sklearn_xc._topk import topk
-from sklearn_xc.command_line.models import make_parts
+from sklearn_xc.command_line.models import ESTIMATORS, TAKE_LABEL_TEXTS, make_parts
 from sklearn_xc.integrations.annif.settings import Settings, SettingsError
 
 #: Token pattern of texts that were tokenized before: words between blanks.
@@ -53,7 +53,8 @@ def make_model(
     >>> make_model(Settings(parameters={"C": 1.0}, calibration=None)).classifier
     OvALinearXC(C=1.0)
     """
-    parts = _parts(settings)
+    wrapper = None if settings.calibration is None else "probabilities"
+    parts = make_parts(settings.estimator, wrapper, n_jobs=None, seed=0)
     if are_words:
         parts["vectorizer"].set_params(token_pattern=WORDS, lowercase=False)
     _set(parts["vectorizer"], settings.vectorizer, "vectorizer")
@@ -68,13 +69,7 @@ def make_model(
 
 def reads_label_texts(settings: Settings) -> bool:
     """Return whether the estimator of a project has a use for texts of subjects."""
-    known = _parts(settings)["classifier"].get_params(deep=True)
-    return any(name.split("__")[-1] == "label_features" for name in known)
-
-
-def _parts(settings: Settings) -> dict[str, Any]:
-    wrapper = None if settings.calibration is None else "probabilities"
-    return make_parts(settings.estimator, wrapper, n_jobs=None, seed=0)
+    return settings.estimator in {ESTIMATORS[name][0] for name in TAKE_LABEL_TEXTS}
 
 
 def suggest(model: Any, texts: Sequence[str], k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -95,8 +90,8 @@ def suggest(model: Any, texts: Sequence[str], k: int) -> tuple[np.ndarray, np.nd
         In ``model.classes_``, -1 where there is none: for all of a document without a word that the
         model knows.
     scores : ndarray of float32 of shape (n, k)
-        In [0, 1], descending along each row so that no two of a row are equal unless they are 0:
-        Annif orders by them alone.
+        In [0, 1], descending along each row, and equal within a row only if they are 0: Annif
+        orders by them alone.
     """
     X = model.vectorizer_.transform(texts)
     classifier = model.classifier_
