@@ -3,7 +3,7 @@
 import itertools
 import time
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Array, Choice, Estimator, Holds, Number, Record, declares
 from sklearn_xc._training.bounded_logistic import fit_bounded_logistic
 from sklearn_xc._warnings import warn
-from sklearn_xc.ensemble.held_out import MOST_ROWS, ScoredPairs, scored_pairs
+from sklearn_xc.ensemble.held_out import MOST_ROWS, LearnsFromHeldOut, ScoredPairs, scored_pairs
 from sklearn_xc.ensemble.wrapped import AnswersBlankRows, WrappedClassifier, reads_features
 from sklearn_xc.exceptions import SmallGroupWarning
 from sklearn_xc.metrics.frequency_groups import frequency_edges, group_of
@@ -70,7 +70,9 @@ class PairMap:
 
     def fit(self, pairs: ScoredPairs, n_ranks: int) -> "PairMap":
         """Learn from the first labels of each instance, `n_ranks` of them."""
-        lead = leads_of_pairs(pairs)
+        table = np.full((pairs.n, int(pairs.ranks.max(initial=-1)) + 1), np.nan)
+        table[pairs.rows, pairs.ranks] = pairs.scores
+        lead = np.nan_to_num(leads(table)[pairs.rows, pairs.ranks])
         self.maps = []
         for which in (pairs.ranks == 0, (pairs.ranks > 0) & (pairs.ranks < n_ranks)):
             features = self._features(
@@ -108,14 +110,8 @@ class PairMap:
     def _features(
         self, scores: np.ndarray, ranks: np.ndarray, lead: np.ndarray, frequency: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        plain = np.column_stack(
-            [
-                np.clip(scores.astype(np.float64), -_HUGE, _HUGE),
-                np.log1p(ranks),
-                np.clip(lead.astype(np.float64), -_HUGE, _HUGE),
-                np.log1p(frequency),
-            ]
-        )
+        scores, lead = (np.clip(a.astype(np.float64), -_HUGE, _HUGE) for a in (scores, lead))
+        plain = np.column_stack([scores, np.log1p(ranks), lead, np.log1p(frequency)])
         return plain, group_of(frequency, self.edges)
 
 
@@ -243,15 +239,6 @@ def leads(scores: np.ndarray) -> np.ndarray:
     return lead
 
 
-def leads_of_pairs(pairs: ScoredPairs) -> np.ndarray:
-    """Return the leads of pairs."""
-    if not len(pairs.rows):
-        return np.empty(0)
-    table = np.full((pairs.n, int(pairs.ranks.max()) + 1), np.nan)
-    table[pairs.rows, pairs.ranks] = pairs.scores
-    return np.nan_to_num(leads(table)[pairs.rows, pairs.ranks])
-
-
 @declares(
     map_=Record("PairMap"),
     _rest=Number(),
@@ -376,12 +363,8 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         "estimator": [HasMethods(["fit"])],
         "method": [StrOptions(set(METHODS))],
         "n_groups": [Interval(Integral, 1, None, closed="left")],
-        "cv": [Interval(Real, 0, 1, closed="neither"), StrOptions({"prefit"}), "cv_object"],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
-        "top_k": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
+        **LearnsFromHeldOut._parameter_constraints,
     }
 
     def __init__(

@@ -26,9 +26,15 @@ from sklearn_xc._input.arguments import (
 )
 from sklearn_xc._input.checks import check_targets, check_weights, require_labels
 from sklearn_xc._input.data import Targets, as_rows, check_sparse, n_rows
+from sklearn_xc._input.parts import RefittableFeatures, may_refit, refittable_features
 from sklearn_xc._input.refits import RefittableFeatures, may_refit, refittable_features
 from sklearn_xc._input.routing import RoutesFit
-from sklearn_xc._input.sklearn_private import check_method_params, safe_indexing
+from sklearn_xc._input.sklearn_private import (
+    Interval,
+    StrOptions,
+    check_method_params,
+    safe_indexing,
+)
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.changes import independent_copy
 from sklearn_xc._parallel.engines import active_engine
@@ -383,8 +389,8 @@ class LearnsFromHeldOut(RoutesFit, XCClassifier):
 
     A subclass has ``cv``, ``n_jobs`` and ``random_state``, and defines ``_routed_parts``,
     ``_depth()``, the labels of each held-out row that members are asked for,
-    ``_require_pairs(n, n_members)``, which raises MemoryBudgetError unless pairs of n rows fit into
-    memory, ``_ask_members(members, X)`` and ``_keep_members(fitted)``.
+    ``_pair_size(n_members)``, the pairs of a row, their bytes and the parameter that lowers them,
+    ``_ask_members(members, X)`` and ``_keep_members(fitted)``.
     """
 
     cv: Any
@@ -392,6 +398,14 @@ class LearnsFromHeldOut(RoutesFit, XCClassifier):
     random_state: Any
     #: Label columns of y that are needed.
     _least_labels = 1
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "cv": [Interval(Real, 0, 1, closed="neither"), StrOptions({"prefit"}), "cv_object"],
+        "top_k": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
 
     def _check_prefit(self, y: Any, n: int) -> Targets:
         """Return the checked y of rows for prefit members."""
@@ -554,6 +568,16 @@ class LearnsFromHeldOut(RoutesFit, XCClassifier):
     def _has_columns(self) -> bool:
         """Whether y was an indicator."""
         return self._targets_kind != "classes"
+
+    def _require_pairs(self, n: int, n_members: int) -> None:
+        n_pairs, n_bytes, parameter = self._pair_size(n_members)
+        require_bytes(
+            n * n_pairs * n_bytes,
+            None,
+            f"the pairs, {n} held-out instances x {n_pairs} labels",
+            f"Hold out fewer instances (cv), or lower {parameter}.",
+            type(self).__name__,
+        )
 
     def _require_dense(self, X: Any, n_bytes: int, what: str, instead: str) -> tuple[int, int]:
         """Return n and n_labels if there is room for dense answers, `n_bytes` an entry."""

@@ -12,7 +12,7 @@ from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import fits_in_one_step
 from sklearn_xc._state.schema import Array, Number, declares
 from sklearn_xc._warnings import warn
-from sklearn_xc.ensemble.held_out import ScoredPairs, scored_pairs
+from sklearn_xc.ensemble.held_out import LearnsFromHeldOut, ScoredPairs, scored_pairs
 from sklearn_xc.ensemble.wrapped import WrappedClassifier
 from sklearn_xc.metrics.frequency_groups import frequency_edges, group_of
 
@@ -319,11 +319,7 @@ class ThresholdTuner(WrappedClassifier):
         "beta": [Interval(Real, 0, None, closed="neither")],
         "min_precision": [Interval(Real, 0, 1, closed="right")],
         "n_groups": [Interval(Integral, 1, None, closed="left")],
-        "cv": [Interval(Real, 0, 1, closed="neither"), StrOptions({"prefit"}), "cv_object"],
-        "top_k": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
+        **LearnsFromHeldOut._parameter_constraints,
     }
 
     def __init__(

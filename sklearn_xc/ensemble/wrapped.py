@@ -24,7 +24,6 @@ from sklearn_xc._input.data import (
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.changes import estimator_with_classes
 from sklearn_xc._labels.explanation import Explanation
-from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import reads_snapshot
 from sklearn_xc._state.schema import Array, Estimator, Record, declares
@@ -83,8 +82,7 @@ class AnswersBlankRows(XCClassifier):
             self._known_features = np.ones(instances.shape[1], bool)
             return
         weight = held_out.weight
-        indptr, labels = held_out.targets.by_instance(len(weight))
-        rows = np.repeat(np.arange(len(weight)), np.diff(indptr))
+        rows, labels = held_out.truth.nonzero()
         self._frequencies = LabelFrequencies.of(rows, labels, weight, is_blank(instances), n_labels)
         self._known_features = features_of(instances, np.flatnonzero(weight > 0))
 
@@ -258,14 +256,8 @@ class WrappedClassifier(LearnsFromHeldOut):
         top_k = check_count(self.top_k, f"{type(self).__name__}: top_k")
         return min(top_k, len(self.classes_))
 
-    def _require_pairs(self, n: int, n_members: int) -> None:
-        require_bytes(
-            n * self._depth() * PAIR_BYTES,
-            None,
-            f"the pairs, {n} held-out instances x {self._depth()} labels",
-            "Hold out fewer instances (cv), or lower top_k.",
-            type(self).__name__,
-        )
+    def _pair_size(self, n_members: int) -> tuple[int, int, str]:
+        return self._depth(), PAIR_BYTES, "top_k"
 
     def _keep_members(self, fitted: list[tuple[str, Any]]) -> None:
         self.estimator_ = fitted[0][1]

@@ -224,16 +224,12 @@ class TextClassifierXC(
         ):
             params = self._routed(sample_weight, {}).classifier.fit
             self.classifier_.fit(features, y, **params)
-        self._unseen_labels = self._find_unseen(y, n)
+        self._unseen_labels = np.empty(0, np.int64)
+        if not hasattr(unwrap(self.classifier_, None)[0], "predict_topk"):
+            counts = check_targets(self, y, n).label_counts(np.ones(n, bool))
+            self._unseen_labels = np.flatnonzero(counts == 0)
         fit.end()
         return self
-
-    def _find_unseen(self, y: Any, n: int) -> np.ndarray:
-        """Return labels without a training instance that the classifier does not rank last."""
-        if hasattr(unwrap(self.classifier_, None)[0], "predict_topk"):
-            return np.empty(0, np.int64)
-        counts = check_targets(self, y, n).label_counts(np.ones(n, bool))
-        return np.flatnonzero(counts == 0)
 
     #: A classifier that takes no weights refuses them itself.
     _weighs_answers = False

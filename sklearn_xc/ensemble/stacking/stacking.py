@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from sklearn_xc._input.sklearn_private import (
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import rows_of_like_size
 from sklearn_xc._labels.changes import estimator_of_labels, estimator_with_classes
-from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.threads import count_threads, openmp_threads
 from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
@@ -184,13 +183,9 @@ class StackingXC(LearnsFromHeldOut, AnswersBlankRows, BaseComposition):
         "estimators": [list, tuple],
         "final_estimator": [None, HasMethods(["fit", "predict_proba"])],
         "objective": [StrOptions(set(OBJECTIVES))],
-        "cv": [Interval(Real, 0, 1, closed="neither"), StrOptions({"prefit"}), "cv_object"],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
         "label_names": ["array-like", None],
-        "top_k": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
+        **LearnsFromHeldOut._parameter_constraints,
     }
 
     def __init__(
@@ -304,7 +299,8 @@ class StackingXC(LearnsFromHeldOut, AnswersBlankRows, BaseComposition):
         progress.close()
         self.pair_features_ = feature_names(names)
         self.threshold_ = best_threshold(probabilities, training.relevant, training.truth.nnz)
-        report = training.report(names, probabilities, self._gains(), self._propensities())
+        propensities = propensities_of(self.label_counts_, self.n_samples_fit_)
+        report = training.report(names, probabilities, self._gains(), propensities)
         own = max(0.0, time.perf_counter() - began - held_out.seconds.sum())
         self.fit_report_ = {**report, "seconds": np.append(held_out.seconds, own)}
         fit.end()
@@ -337,18 +333,9 @@ class StackingXC(LearnsFromHeldOut, AnswersBlankRows, BaseComposition):
         kept = {name: member for name, member in members if not isinstance(member, str)}
         return {**kept, "final_estimator": self.final_estimator}
 
-    def _require_pairs(self, n: int, n_members: int) -> None:
+    def _pair_size(self, n_members: int) -> tuple[int, int, str]:
         n_pairs = min(n_members * self.n_candidates, len(self.classes_))
-        require_bytes(
-            n * n_pairs * bytes_of_pair(n_members),
-            None,
-            f"the features of pairs, {n} held-out instances x {n_pairs} candidates",
-            "Hold out fewer instances (cv), or lower n_candidates.",
-            type(self).__name__,
-        )
-
-    def _ask_members(self, members: Members, X: Any) -> list[Answers]:
-        return self._ask(list(members), X)
+        return n_pairs, bytes_of_pair(n_members), "n_candidates"
 
     def _keep_members(self, fitted: list[tuple[str, Any]]) -> None:
         self.named_estimators_ = Bunch(**dict(fitted))
@@ -398,9 +385,9 @@ class StackingXC(LearnsFromHeldOut, AnswersBlankRows, BaseComposition):
         found += is_other * (left / np.maximum(n_others, 1))[:, None]
         return found / found.sum(axis=1, keepdims=True)
 
-    def _ask(
+    def _ask_members(
         self,
-        members: list[tuple[str, Any]],
+        members: Members,
         X: Any,
         k: int = 0,
         allowed: AllowedLabels | None = None,
@@ -415,9 +402,6 @@ class StackingXC(LearnsFromHeldOut, AnswersBlankRows, BaseComposition):
 
     def _depth(self) -> int:
         return int(_DEPTH * check_count(self.n_candidates, f"{type(self).__name__}: n_candidates"))
-
-    def _propensities(self) -> np.ndarray:
-        return propensities_of(self.label_counts_, self.n_samples_fit_)
 
     def _gains(self) -> np.ndarray:
         """Return what a hit of each label counts."""
@@ -507,7 +491,7 @@ class StackingXC(LearnsFromHeldOut, AnswersBlankRows, BaseComposition):
     ) -> tuple[np.ndarray, np.ndarray]:
         members = list(self.named_estimators_.items())
         depth = self._depth()
-        answers = self._ask(members, X, max(k, depth + n_more) if allowed is None else 0)
+        answers = self._ask_members(members, X, max(k, depth + n_more) if allowed is None else 0)
         plain = [Answers(*(a[:, :depth] for a in both)) for both in answers]
         shortlist = self._seen(gather(plain, self.n_candidates))
         pairs = shortlist
@@ -518,7 +502,7 @@ class StackingXC(LearnsFromHeldOut, AnswersBlankRows, BaseComposition):
         if allowed is not None:
             of_each = allowed.indptr is not None
             n_asked = most if of_each else min(len(allowed.labels), max(k, depth))
-            asked = self._ask(members, X, max(1, n_asked), allowed)
+            asked = self._ask_members(members, X, max(1, n_asked), allowed)
             n_candidates = n_asked if of_each else max(k, self.n_candidates)
             pairs = self._seen(among(plain, asked, shortlist, n_candidates, depth))
         features = describe(pairs, self.label_counts_, shortlist)
