@@ -9,7 +9,9 @@ import sklearn_xc
 from sklearn_xc.command_line.models import ONE_LABEL, make_model
 
 #: Enough rows and words that rare labels are solved on working sets, as those of large data are.
-_N_ROWS, _N_WORDS, _N_LABELS = 20_000, 3_000, 66
+_N_ROWS = 20_000
+_N_WORDS = 3_000
+_N_LABELS = 66
 #: For estimators whose kernels are the same on small data.
 _FEW_ROWS = 300
 

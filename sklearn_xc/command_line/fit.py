@@ -53,7 +53,7 @@ def run(options: Any) -> None:
             "labels, is --separator right? Otherwise lower --min-count."
         )
     began = time.perf_counter()
-    # A row without labels is a missing one, of which the fit warns.
+    # A row without labels counts as missing, and the fit warns.
     model.fit(texts, [names[0] if has_one_label else names or None for names in labels])
     seconds = time.perf_counter() - began
     columns = Columns(options.text, options.labels, options.separator)

@@ -49,13 +49,11 @@ def make_parts(
     import sklearn_xc
     from sklearn_xc._input.parts import default_vectorizer
 
-    classifier = (
-        sklearn_xc.StackingXC(
-            [("ova", sklearn_xc.OvALinearXC()), ("ngame", sklearn_xc.NGAMEEmbeddingXC())]
-        )
-        if estimator == "StackingXC"
-        else getattr(sklearn_xc, estimator)()
-    )
+    if estimator == "StackingXC":
+        members = [("ova", sklearn_xc.OvALinearXC()), ("ngame", sklearn_xc.NGAMEEmbeddingXC())]
+        classifier = sklearn_xc.StackingXC(members)
+    else:
+        classifier = getattr(sklearn_xc, estimator)()
     common = {"n_jobs": n_jobs, "random_state": seed}
     known = classifier.get_params(deep=True)
     classifier.set_params(

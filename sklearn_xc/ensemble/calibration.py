@@ -52,10 +52,10 @@ class PairMap:
     """Probabilities of pairs; the best label of an instance has a map of its own.
 
     A logistic regression reads the score, the logarithm of the rank, the lead, and the logarithm of
-    the label's frequency; each group of labels has an intercept and a slope of the score besides,
-    which the penalty draws to what all share. The lead of the best label is its distance from the
-    second, that of any other its distance from the best (at most 0). That is "sigmoid". With
-    "spline" its log-odds are bent at three places, into a line that falls nowhere.
+    the label's frequency; each group of labels also has an intercept and a slope of the score,
+    which the penalty shrinks towards those shared by all. The lead of the best label is its
+    distance from the second, that of any other its distance from the best (at most 0). That is
+    "sigmoid". With "spline" its log-odds are bent at three places, into a non-decreasing line.
 
     Parameters
     ----------

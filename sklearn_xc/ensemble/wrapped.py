@@ -41,7 +41,7 @@ from sklearn_xc.metrics.frequency_groups import group_of
 
 @declares(
     _frequencies=Record("LabelFrequencies", optional=True),
-    _known_features=Array("bool", lambda model: model._n_known()),
+    _known_features=Array("bool", lambda model: 0 if model._frequencies is None else "features"),
 )
 class AnswersBlankRows(XCClassifier):
     """Probabilities, also of instances without known features: the labels' frequencies."""
@@ -85,10 +85,6 @@ class AnswersBlankRows(XCClassifier):
         rows, labels = held_out.truth.nonzero()
         self._frequencies = LabelFrequencies.of(rows, labels, weight, is_blank(instances), n_labels)
         self._known_features = features_of(instances, np.flatnonzero(weight > 0))
-
-    def _n_known(self) -> int | str:
-        """Return the length of ``_known_features``, for its declaration."""
-        return 0 if self._frequencies is None else "features"
 
     def _are_blank(self, X: Any) -> np.ndarray:
         """Return which instances have no known feature, bool of shape (n,)."""

@@ -20,6 +20,7 @@ from sklearn_xc import ImplicitSoftmaxSGD, OvALinearXC, StackingXC
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.exceptions import MemoryBudgetError, UnseenLabelWarning
 from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
+from sklearn_xc.metrics.propensity_scored import propensities_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -110,7 +111,8 @@ class TestWhatIsLearnedFrom:
         inverse = 1 + C * (counts + 1.5) ** -0.55
         assert model.n_samples_fit_ == n
         np.testing.assert_array_equal(model.label_counts_, counts)
-        np.testing.assert_allclose(1 / model._propensities(), inverse)
+        propensities = propensities_of(model.label_counts_, model.n_samples_fit_)
+        np.testing.assert_allclose(1 / propensities, inverse)
         labels, worth = model.predict_topk(X[400:], 4)
         chances = model.set_params(objective="precision").decision_function(X[400:])
         expected = np.take_along_axis(chances, labels, axis=1) * inverse[labels]

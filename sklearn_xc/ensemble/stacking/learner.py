@@ -16,11 +16,14 @@ from sklearn_xc.ensemble.kernels import sum_trees
 
 #: On thirteen stacks of two members, learned from 300 to 5,000 rows, 100 trees at half the rate
 #: had 0.1 points of precision@1 more on average, at twice the time.
-_TREES, _RATE, _LEAVES = 30, 0.2, 15
+_TREES = 30
+_RATE = 0.2
+_LEAVES = 15
 #: Pairs in a leaf, at most, and as a share of all.
-_PAIRS_OF_LEAF, _SHARE_OF_LEAF = 100, 0.005
+_PAIRS_OF_LEAF = 100
+_SHARE_OF_LEAF = 0.005
 _RIDGE = 10.0
-#: Shares of gradient boosting beside a logistic model that are tried.
+#: Shares of gradient boosting that are tried in a mixture with a logistic model.
 _SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
 _TINY = 1e-12
 
@@ -62,7 +65,7 @@ class ScaledLogistic(ClassifierMixin, BaseEstimator):
     """A logistic model of features of any scale, some of them missing.
 
     A missing value is the mean. Sums are taken feature by feature, so that no bit of an answer
-    depends on the rows beside it, as it does in a matrix product.
+    depends on the other rows, as it does in a matrix product.
     """
 
     def fit(self, features: np.ndarray, relevant: np.ndarray, sample_weight: Any = None) -> Any:
@@ -240,7 +243,7 @@ class Votes:
     """Learner for pairs that are all relevant, or none: ranks by the sum of 1 / rank."""
 
     def predict_proba(self, features: np.ndarray) -> np.ndarray:
-        """Return rising numbers between 0 and 1, (n_pairs, 2)."""
+        """Return numbers between 0 and 1 that increase with the votes, (n_pairs, 2)."""
         votes = np.asarray(features, np.float64)[:, -1]
         found = votes / (1.0 + votes)
         return np.column_stack([1.0 - found, found])

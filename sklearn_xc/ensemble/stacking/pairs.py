@@ -33,7 +33,7 @@ _FOLDS = 3
 
 
 class CandidatePairs(NamedTuple):
-    """Pairs, those of an instance side by side, its labels ascending.
+    """Pairs, those of an instance adjacent and its labels ascending.
 
     Attributes
     ----------

@@ -89,23 +89,21 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
         raise SettingsError(
             f"calibration must be one of {', '.join(CALIBRATIONS)}. Got {calibration!r}."
         )
-    has_probabilities = estimator == "StackingXC"
     return Settings(
         estimator,
         _below("set", config),
         {"min_df": read_count(config, "min_df", 1), **_below("vectorizer", config)},
-        None if calibration == "none" or has_probabilities else calibration,
+        None if calibration == "none" or estimator == "StackingXC" else calibration,
     )
 
 
 def _refuse_unknown_keys(config: Mapping[str, Any]) -> None:
+    known = (*_KEYS, *_ANNIF_KEYS)
+    prefixes = tuple(f"{prefix}." for prefix in _PREFIXES)
     for key in config:
-        if key in (*_KEYS, *_ANNIF_KEYS) or key.startswith(
-            tuple(f"{prefix}." for prefix in _PREFIXES)
-        ):
-            continue
-        hint = did_you_mean(key, (*_KEYS, *_ANNIF_KEYS))
-        raise SettingsError(f"A project with backend=sklearn_xc has no key {key!r}.{hint}")
+        if key not in known and not key.startswith(prefixes):
+            hint = did_you_mean(key, known)
+            raise SettingsError(f"A project with backend=sklearn_xc has no key {key!r}.{hint}")
 
 
 def read_count(config: Mapping[str, Any], key: str, default: int) -> int:

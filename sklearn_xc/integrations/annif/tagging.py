@@ -149,10 +149,8 @@ def _set(part: Any, values: Mapping[str, Any], prefix: str) -> None:
             )
     part.set_params(**values)
     for one in (part, *part.get_params(deep=True).values()):
-        check = getattr(one, "_validate_params", None)
-        if check is None or isinstance(one, type):
-            continue
-        try:
-            check()
-        except (ValueError, TypeError) as error:
-            raise SettingsError(f"{prefix}: {error}") from error
+        if hasattr(one, "_validate_params") and not isinstance(one, type):
+            try:
+                one._validate_params()
+            except (ValueError, TypeError) as error:
+                raise SettingsError(f"{prefix}: {error}") from error
