@@ -180,10 +180,10 @@ class RankMap:
     _has_bends=Holds("at least one bend"),
 )
 class Spline:
-    """Log-odds bent where a quarter, half and three quarters of the relevant pairs are below.
+    """Log-odds as a non-decreasing line of four pieces.
 
-    A non-decreasing line of four pieces, penalised for its distance from the identity, which it is
-    nearly with few pairs.
+    It bends at the quartiles of the relevant pairs, and is penalised for its distance from the
+    identity: with few pairs it is nearly that.
     """
 
     @property
@@ -223,7 +223,7 @@ class Spline:
         return self._pieces(z) @ self.slopes
 
     def _pieces(self, z: np.ndarray) -> np.ndarray:
-        """Return the parts of log-odds below, between and above the bends, and 1; they sum to z."""
+        """Return the parts of z below, between and above the bends, which sum to z, and ones."""
         parts = [np.minimum(z, self.bends[0])]
         for begin, end in itertools.pairwise(self.bends):
             parts.append(np.clip(z - begin, 0.0, end - begin))

@@ -275,7 +275,7 @@ def split(
 
 
 def draw_rows(rows: np.ndarray, seed: int) -> np.ndarray:
-    """Return the rows that are learned from: ``MOST_ROWS`` of them, if there are more."""
+    """Return the rows to learn from: at most ``MOST_ROWS``, drawn at random from more."""
     if len(rows) <= MOST_ROWS:
         return rows
     return np.sort(np.random.default_rng((seed, 2)).permutation(rows)[:MOST_ROWS])

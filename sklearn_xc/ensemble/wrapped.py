@@ -44,7 +44,7 @@ from sklearn_xc.metrics.frequency_groups import group_of
     _known_features=Array("bool", lambda model: 0 if model._frequencies is None else "features"),
 )
 class AnswersBlankRows(XCClassifier):
-    """Probabilities, also of instances without known features: the labels' frequencies."""
+    """Answers instances without known features by the frequencies of the labels."""
 
     #: None if members make features of X themselves.
     _frequencies: LabelFrequencies | None

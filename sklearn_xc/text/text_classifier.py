@@ -41,7 +41,7 @@ from sklearn_xc.text.inputs import check_texts, estimator_reads_texts, fit_with_
 
 
 def _has(method: str) -> Any:
-    """Return whether the classifier, fitted or not, has a method."""
+    """Return a check, for ``available_if``, that the classifier has a method."""
 
     def check(self: "TextClassifierXC") -> bool:
         classifier = getattr(self, "classifier_", self.classifier)
