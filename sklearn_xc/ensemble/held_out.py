@@ -26,7 +26,6 @@ from sklearn_xc._input.arguments import (
 )
 from sklearn_xc._input.checks import check_targets, check_weights, require_labels
 from sklearn_xc._input.data import Targets, as_rows, check_sparse, n_rows
-from sklearn_xc._input.parts import RefittableFeatures, may_refit, refittable_features
 from sklearn_xc._input.refits import RefittableFeatures, may_refit, refittable_features
 from sklearn_xc._input.routing import RoutesFit
 from sklearn_xc._input.sklearn_private import (
