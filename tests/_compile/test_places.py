@@ -13,7 +13,7 @@ from sklearn_xc._compile.jit import kernel
 from sklearn_xc._input.data import read_only
 from sklearn_xc.decomposition.losses import cross_entropy, triplet
 from sklearn_xc.one_vs_all.kernels import dense_rows
-from sklearn_xc.one_vs_all.kernels.newton_direction import direction_functions
+from sklearn_xc.one_vs_all.kernels.newton_direction import cg_function
 from sklearn_xc.search.kernels import clusters
 from sklearn_xc.softmax.kernels import implicit_step
 from sklearn_xc.softmax.kernels.rules import RULES, SampledClasses, TargetClass
@@ -101,7 +101,7 @@ def test_augmented_rows():
 
 
 def test_conjugate_gradients():
-    solve = kernel(direction_functions(dense_rows).conjugate_gradients)
+    solve = kernel(cg_function(dense_rows))
     chosen = np.arange(30, dtype=np.int32)
     for d in (6, 10, 14):
         for seed in range(10):

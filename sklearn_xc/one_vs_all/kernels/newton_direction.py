@@ -13,7 +13,7 @@ the objective is 1-strongly convex, so it is at most ``|g|^2 / 2`` above its min
 
 import functools
 import math
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -289,13 +289,3 @@ def direction_function(loss: Any, rows_of: ModuleType) -> Any:
         lanes.trial_norm2[k] = squared_norm(v)
 
     return find_direction
-
-
-@functools.cache
-def direction_functions(rows_of: ModuleType) -> SimpleNamespace:
-    """Return the functions of gradient and conjugate gradients, for one kind of rows."""
-    return SimpleNamespace(
-        add_gradient=gradient_function(rows_of),
-        add_loss_product=product_function(rows_of),
-        conjugate_gradients=cg_function(rows_of),
-    )

@@ -10,11 +10,17 @@ from sklearn_xc._compile.jit import kernel
 from sklearn_xc._input.data import read_only
 from sklearn_xc._input.kernels import csr_rows
 from sklearn_xc.one_vs_all.kernels import dense_rows
-from sklearn_xc.one_vs_all.kernels.newton_direction import direction_functions
+from sklearn_xc.one_vs_all.kernels.newton_direction import (
+    cg_function,
+    gradient_function,
+    product_function,
+)
 
 KERNELS = {
     module: SimpleNamespace(
-        **{name: kernel(function) for name, function in vars(direction_functions(module)).items()}
+        add_gradient=kernel(gradient_function(module)),
+        add_loss_product=kernel(product_function(module)),
+        conjugate_gradients=kernel(cg_function(module)),
     )
     for module in (csr_rows, dense_rows)
 }
