@@ -32,17 +32,6 @@ def row_dot(X, i, vector):
 
 
 @inlined
-def row_dot_pair(X, i, one, two):
-    """Return ``x_i . one`` and ``x_i . two``."""
-    row = X[0][i]
-    first, second = row.dtype.type(0), row.dtype.type(0)
-    for j in range(row.shape[0]):
-        first += row[j] * one[j]
-        second += row[j] * two[j]
-    return first, second
-
-
-@inlined
 def row_dot_double(X, i, vector):
     """Return ``x_i . vector``, summed in float64."""
     row = X[0][i]
@@ -58,15 +47,6 @@ def add_row(X, i, scale, out):
     row = X[0][i]
     for j in range(row.shape[0]):
         out[j] += scale * row[j]
-
-
-@inlined
-def add_row_pair(X, i, scale_one, one, scale_two, two):
-    """Add multiples of x_i to two vectors that do not overlap."""
-    row = X[0][i]
-    for j in range(row.shape[0]):
-        one[j] += scale_one * row[j]
-        two[j] += scale_two * row[j]
 
 
 @inlined
