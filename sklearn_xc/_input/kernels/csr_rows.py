@@ -108,22 +108,6 @@ def hash_rows(indptr, indices, bits, out):
         out[i, 0], out[i, 1] = first, second
 
 
-@inlined
-def is_positive(label, positives, first, last):
-    """Return whether a label is one of ``positives[first:last]``, which need not be sorted."""
-    found = False
-    for t in range(first, last):
-        found |= positives[t] == label
-    return found
-
-
-@inlined
-def hide_positives(scores, positives, first, last):
-    """Set the scores, (n_labels,), of ``positives[first:last]`` to -inf."""
-    for t in range(first, last):
-        scores[positives[t]] = -np.inf
-
-
 @kernel
 def drop_positives(candidates, rows, indptr, labels, out):
     """Write the best candidates of some instances that are not their positives.

@@ -9,7 +9,6 @@ import numpy as np
 
 from sklearn_xc._compile.arithmetic.vectors import dot_of_rows, largest_entry
 from sklearn_xc._compile.jit import callable_in_kernels, inlined, kernel, scratch
-from sklearn_xc._input.kernels.csr_rows import hide_positives, is_positive
 
 #: Labels whose exact scores are computed at first; then a share more of them, and so on.
 _FIRST_LABELS = 32
@@ -39,6 +38,22 @@ def next_size(done):
 def score(W, label, V, i):
     """Return the inner product of a row of W and a row of V."""
     return dot_of_rows(W, np.uint64(label), V, np.uint64(i), np.uint64(0))
+
+
+@inlined
+def is_positive(label, positives, first, last):
+    """Return whether a label is one of ``positives[first:last]``, which need not be sorted."""
+    found = False
+    for t in range(first, last):
+        found |= positives[t] == label
+    return found
+
+
+@inlined
+def hide_positives(scores, positives, first, last):
+    """Set the scores, (n_labels,), of ``positives[first:last]`` to -inf."""
+    for t in range(first, last):
+        scores[positives[t]] = -np.inf
 
 
 @inlined
