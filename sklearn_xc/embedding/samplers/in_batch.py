@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc._input.kernels.csr_rows import drop_positives
 from sklearn_xc._input.sklearn_private import Interval, StrOptions
+from sklearn_xc.embedding.kernels.negatives import drop_positives
 from sklearn_xc.embedding.samplers.protocol import TrainingState
 from sklearn_xc.search import MipsIndex, make_index
 

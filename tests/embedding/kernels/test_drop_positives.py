@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_xc._input.kernels.csr_rows import drop_positives
+from sklearn_xc.embedding.kernels.negatives import drop_positives
 
 
 def test_the_first_wrong_candidates_are_kept():
