@@ -27,11 +27,10 @@ from sklearn_xc._input.data import (
     read_only,
     row_pieces,
 )
-from sklearn_xc._input.kernels import csr_rows
 from sklearn_xc._input.kernels.csr_rows import arrange_rows, count_features, transpose_rows
 from sklearn_xc._parallel.memory import allocator
 from sklearn_xc.metrics import propensity
-from sklearn_xc.one_vs_all.kernels import dense_rows
+from sklearn_xc.one_vs_all.kernels import dense_rows, sparse_rows
 from sklearn_xc.one_vs_all.kernels.block_newton import row_sums_kernel, square_sums_kernel
 from sklearn_xc.one_vs_all.kernels.mean_scores import constant_scores_kernel
 from sklearn_xc.one_vs_all.kernels.screen import round_rows
@@ -235,7 +234,7 @@ class OneVsAllProblem:
     @property
     def rows_of(self) -> ModuleType:
         """How kernels read the instances."""
-        return csr_rows if isinstance(self.instances, CsrRows) else dense_rows
+        return sparse_rows if isinstance(self.instances, CsrRows) else dense_rows
 
     @property
     def n_labels(self) -> int:

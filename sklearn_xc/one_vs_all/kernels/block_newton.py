@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc._compile.jit import inlined, kernel
-from sklearn_xc._input.kernels import csr_rows
+from sklearn_xc.one_vs_all.kernels import sparse_rows
 from sklearn_xc.one_vs_all.kernels.line_search import (
     PRUNED,
     point_of,
@@ -40,7 +40,7 @@ class Rows(NamedTuple):
     Attributes
     ----------
     X : tuple of ndarray
-        As ``csr_rows`` or ``dense_rows`` reads them.
+        As ``sparse_rows`` or ``dense_rows`` reads them.
     weight : ndarray of shape (n,)
     total_weight : float
         Its sum.
@@ -277,13 +277,13 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
     loss : CompiledLoss
         See ``sklearn_xc.one_vs_all.losses.margin``.
     rows_of : module
-        ``csr_rows`` or ``dense_rows``.
+        ``sparse_rows`` or ``dense_rows``.
     """
     is_compactable, compact = rows_of.is_compactable, rows_of.compact
     list_active = row_functions(loss, rows_of).list_active
     take_step = step_function(loss, rows_of)
     find_direction = direction_function(loss, rows_of)
-    rows_of_lane = _working_set_of if rows_of is csr_rows else _all_rows
+    rows_of_lane = _working_set_of if rows_of is sparse_rows else _all_rows
 
     @kernel
     def advance(data, sets, lanes, occupied, candidates, n_candidates, cg, scratch):
@@ -372,7 +372,7 @@ def _working_set_of(data, sets, k):
 
 @functools.cache
 def row_sums_kernel(rows_of: ModuleType) -> Any:
-    """Return ``add_rows`` for one kind of rows: ``csr_rows`` or ``dense_rows``."""
+    """Return ``add_rows`` for one kind of rows: ``sparse_rows`` or ``dense_rows``."""
     add_row = rows_of.add_row
 
     @kernel
@@ -402,7 +402,7 @@ def row_sums_kernel(rows_of: ModuleType) -> Any:
 
 @functools.cache
 def square_sums_kernel(rows_of: ModuleType) -> Any:
-    """Return ``add_squares`` for one kind of rows: ``csr_rows`` or ``dense_rows``."""
+    """Return ``add_squares`` for one kind of rows: ``sparse_rows`` or ``dense_rows``."""
     add_row_and_squares = rows_of.add_row_and_squares
 
     @kernel

@@ -1,17 +1,12 @@
 """Rows of a dense matrix, as the Newton kernels read them: ``X = (values,)``.
 
-The functions are those of ``csr_rows``. Dense rows are contiguous, so a compact copy gains nothing.
+The functions are those of ``sparse_rows``. Dense rows are contiguous, so a compact copy gains nothing.
 """
 
 import numpy as np
 
 from sklearn_xc._compile.emitters.int16_lanes import prefetch
 from sklearn_xc._compile.jit import inlined
-
-
-def make_copy(n, room, dtype):
-    """Return an empty array: dense rows are never copied."""
-    return (np.empty((0, 0), dtype),)
 
 
 @inlined

@@ -20,7 +20,7 @@ import numpy as np
 
 from sklearn_xc._compile.arithmetic.vectors import inner_product
 from sklearn_xc._compile.jit import inlined
-from sklearn_xc._input.kernels.csr_rows import ROWS_AHEAD
+from sklearn_xc.one_vs_all.kernels.sparse_rows import ROWS_AHEAD
 
 #: Purposes of a trial point: a Newton step, or the pruned solution, whose objective alone is
 #: needed.

@@ -42,7 +42,7 @@ def inverse_power_of_two(norm):
 
 @functools.cache
 def gradient_function(rows_of: ModuleType) -> Any:
-    """Return ``add_gradient`` for ``csr_rows`` or ``dense_rows``."""
+    """Return ``add_gradient`` for ``sparse_rows`` or ``dense_rows``."""
     add_row_and_squares = rows_of.add_row_and_squares
 
     @inlined
@@ -72,7 +72,7 @@ def gradient_function(rows_of: ModuleType) -> Any:
 
 @functools.cache
 def product_function(rows_of: ModuleType) -> Any:
-    """Return ``add_loss_product`` for ``csr_rows`` or ``dense_rows``."""
+    """Return ``add_loss_product`` for ``sparse_rows`` or ``dense_rows``."""
     row_dot, add_row = rows_of.row_dot, rows_of.add_row
 
     @inlined
@@ -108,7 +108,7 @@ def product_function(rows_of: ModuleType) -> Any:
 
 @functools.cache
 def cg_function(rows_of: ModuleType) -> Any:
-    """Return ``conjugate_gradients`` for ``csr_rows`` or ``dense_rows``."""
+    """Return ``conjugate_gradients`` for ``sparse_rows`` or ``dense_rows``."""
     add_loss_product = product_function(rows_of)
 
     @inlined

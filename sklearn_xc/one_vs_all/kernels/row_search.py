@@ -13,8 +13,8 @@ import math
 import numpy as np
 
 from sklearn_xc._compile.jit import inlined, kernel
-from sklearn_xc._input.kernels.csr_rows import ROWS_AHEAD, prefetch_row, row_dot_double
 from sklearn_xc.one_vs_all.kernels.screen import larger_when_pruned
+from sklearn_xc.one_vs_all.kernels.sparse_rows import ROWS_AHEAD, prefetch_row, row_dot_double
 from sklearn_xc.one_vs_all.kernels.working_set import add_positives, with_room
 
 #: Points with larger or smaller numbers are not searched: sums are taken in float32.

@@ -13,8 +13,8 @@ import math
 import numpy as np
 
 from sklearn_xc._compile.jit import inlined, kernel
-from sklearn_xc._input.kernels.csr_rows import ROWS_AHEAD, prefetch_row
 from sklearn_xc.one_vs_all.kernels.screen import larger_when_pruned
+from sklearn_xc.one_vs_all.kernels.sparse_rows import ROWS_AHEAD, prefetch_row
 
 _ONE = np.uint64(1)
 #: Longer rows count as this long when rows are sorted by length.

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_xc._input.data import read_only
+from sklearn_xc._input.data import CsrRows, read_only
 from sklearn_xc._parallel.memory import format_bytes
 from sklearn_xc._parallel.progress import StopFlag
 from sklearn_xc.one_vs_all.kernels.block_newton import (
@@ -651,6 +651,10 @@ def _make_scratch(problem: OneVsAllProblem, is_smooth: bool) -> Scratch:
     room = _COPY_FEATURES * d
     if is_smooth:
         n = room = 0
+    if isinstance(problem.instances, CsrRows):
+        local = np.empty(n + 1, np.int64), np.empty(room, np.int32), np.empty(room, dtype)
+    else:
+        local = (np.empty((0, 0), dtype),)  # dense rows are never copied
     return Scratch(
         rows=np.empty(n, np.int32),
         sign=np.empty(n),
@@ -661,7 +665,7 @@ def _make_scratch(problem: OneVsAllProblem, is_smooth: bool) -> Scratch:
         every_row=np.arange(n, dtype=np.int32),
         position=np.full(d, -1, np.int32),
         touched=np.empty(d + 1, np.int32),
-        local=problem.rows_of.make_copy(n, room, dtype),
+        local=local,
         room=room,
         derivatives=np.empty((2, d + 2)),
         work=np.empty((6, d + 2), dtype),

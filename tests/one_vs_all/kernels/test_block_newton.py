@@ -76,7 +76,8 @@ class Block:
         self.sets = _no_working_sets(problem, m)
         self.scratch = _make_scratch(problem, False)
         if room is not None:
-            copy = problem.rows_of.make_copy(n, max(room, 0), problem.dtype)
+            indices, data = np.empty(max(room, 0), np.int32), np.empty(max(room, 0), problem.dtype)
+            copy = np.empty(n + 1, np.int64), indices, data
             self.scratch = self.scratch._replace(local=copy, room=room)
 
     def point(self, k):

@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 from sklearn_xc._compile.jit import kernel
 from sklearn_xc._input.data import read_only
-from sklearn_xc._input.kernels import csr_rows
-from sklearn_xc.one_vs_all.kernels import dense_rows
+from sklearn_xc.one_vs_all.kernels import dense_rows, sparse_rows
 from sklearn_xc.one_vs_all.kernels.newton_direction import (
     cg_function,
     gradient_function,
@@ -22,7 +21,7 @@ KERNELS = {
         add_loss_product=kernel(product_function(module)),
         conjugate_gradients=kernel(cg_function(module)),
     )
-    for module in (csr_rows, dense_rows)
+    for module in (sparse_rows, dense_rows)
 }
 #: The rows of the sum, in any order.
 CHOSEN = np.random.default_rng(3).permutation(40)[:25].astype(np.int32)
@@ -53,7 +52,7 @@ def rows(module, dtype):
     curvatures[[2, 7, 9]] = 0.0  # the Huber-hinge has a slope without a curvature
     return SimpleNamespace(
         kernels=KERNELS[module],
-        X=tuple(map(read_only, parts if module is csr_rows else (X.toarray(),))),
+        X=tuple(map(read_only, parts if module is sparse_rows else (X.toarray(),))),
         dense=X.toarray().astype(np.float64)[CHOSEN],
         slopes=slopes,
         curvatures=curvatures,

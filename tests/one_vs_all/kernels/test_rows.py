@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from sklearn_xc._compile.jit import kernel
 from sklearn_xc._input.data import read_only
-from sklearn_xc._input.kernels import csr_rows
-from sklearn_xc.one_vs_all.kernels import dense_rows
+from sklearn_xc._input.kernels.csr_rows import add_row_pair, row_dot_pair
+from sklearn_xc.one_vs_all.kernels import dense_rows, sparse_rows
 from sklearn_xc.one_vs_all.kernels.block_newton import row_sums_kernel
 
 NAMES = (
@@ -16,7 +16,7 @@ NAMES = (
 )
 KINDS = {
     module: {name: kernel(getattr(module, name)) for name in NAMES}
-    for module in (csr_rows, dense_rows)
+    for module in (sparse_rows, dense_rows)
 }
 
 
@@ -60,14 +60,14 @@ def each_row(X):
 def test_pairs(X, dtype):
     rng = np.random.default_rng(1)
     one, two = rng.normal(size=(2, 9)).astype(dtype)
-    rows = arrays_of(csr_rows, X, dtype)
-    row_dot_pair, add_row_pair = kernel(csr_rows.row_dot_pair), kernel(csr_rows.add_row_pair)
+    rows = arrays_of(sparse_rows, X, dtype)
+    dot, add = kernel(row_dot_pair), kernel(add_row_pair)
     atol = 20 * float(np.finfo(dtype).eps)
     for i, row in each_row(X):
         expected = row @ one.astype(np.float64), row @ two.astype(np.float64)
-        assert row_dot_pair(rows, i, one, two) == pytest.approx(expected, abs=atol)
+        assert dot(rows, i, one, two) == pytest.approx(expected, abs=atol)
         moved = one.copy(), two.copy()
-        add_row_pair(rows, i, dtype(2), moved[0], dtype(-3), moved[1])
+        add(rows, i, dtype(2), moved[0], dtype(-3), moved[1])
         np.testing.assert_allclose(moved[0], one + 2 * row, rtol=1e-6)
         np.testing.assert_allclose(moved[1], two - 3 * row, rtol=1e-6, atol=1e-6)
 
@@ -99,16 +99,16 @@ def test_add_row_and_squares(X, module, functions, dtype):
         np.testing.assert_allclose(squares, 1 + 0.3 * row**2, atol=1e-14)
 
 
-def test_a_copy_of_csr_rows_numbers_the_features_as_they_are_met(X, dtype):
-    rows = arrays_of(csr_rows, X, dtype)
+def test_a_copy_of_sparse_rows_numbers_the_features_as_they_are_met(X, dtype):
+    rows = arrays_of(sparse_rows, X, dtype)
     chosen = np.array([3, 4, 11, 0], np.int32)
     nnz = np.count_nonzero(X[chosen])
     position, touched = np.full(9, -1, np.int32), np.empty(9, np.int32)
     # No more room than asked for, and a row more than needed.
     out = np.empty(6, np.int64), np.empty(nnz, np.int32), np.empty(nnz, dtype)
-    assert KINDS[csr_rows]["is_compactable"](rows, chosen, nnz)
-    assert not KINDS[csr_rows]["is_compactable"](rows, chosen, nnz - 1)
-    n_local = KINDS[csr_rows]["compact"](rows, chosen, position, touched, out)
+    assert KINDS[sparse_rows]["is_compactable"](rows, chosen, nnz)
+    assert not KINDS[sparse_rows]["is_compactable"](rows, chosen, nnz - 1)
+    n_local = KINDS[sparse_rows]["compact"](rows, chosen, position, touched, out)
     indptr, indices, data = out
     local = sp.csr_array((data, indices, indptr[:5]), shape=(4, n_local)).toarray()
     np.testing.assert_array_equal(local, X[chosen][:, touched[:n_local]])
@@ -139,7 +139,7 @@ def test_features_beyond_65536():
     rows = np.array([0, 1]), np.array([70_000], np.int32), np.ones(1)
     vector = np.zeros(70_001)
     vector[[70_000, 70_000 - 65_536]] = 3.0, 100.0
-    functions, first = KINDS[csr_rows], np.uint32(0)
+    functions, first = KINDS[sparse_rows], np.uint32(0)
     assert functions["row_dot"](rows, first, vector) == 3.0
     assert functions["row_dot_double"](rows, first, vector) == 3.0
     functions["add_row"](rows, first, 1.0, vector)
@@ -149,5 +149,5 @@ def test_features_beyond_65536():
     assert vector[70_000] == 5.0
     assert np.flatnonzero(squares).tolist() == [70_000]
     total = np.zeros(70_002)
-    row_sums_kernel(csr_rows)(rows, np.zeros(1, np.int32), np.ones(1), total)
+    row_sums_kernel(sparse_rows)(rows, np.zeros(1, np.int32), np.ones(1), total)
     assert np.flatnonzero(total).tolist() == [70_000, 70_001]
