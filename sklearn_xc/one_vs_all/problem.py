@@ -265,18 +265,21 @@ class OneVsAllProblem:
         """Return the problem with C times the loss weights, over the same instances."""
         if C == 1.0:
             return self
-        at_C = replace(self, plus=C * self.plus, minus=C * self.minus)
-        if isinstance(self.instances, CsrRows) and self.loss.has_kink:
-            # Computed once for all blocks and values of C.
-            vars(at_C)["rounded"] = self.rounded
-            if self.n_samples >= FEWEST_ROWS:
-                vars(at_C)["postings"] = self.postings
+        at_C = self._changed(plus=C * self.plus, minus=C * self.minus)
+        if "rounded" in vars(at_C) and self.n_samples >= FEWEST_ROWS:
+            vars(at_C)["postings"] = self.postings
         return at_C
+
+    def _changed(self, **changes: Any) -> "OneVsAllProblem":
+        """Return another problem over the same instances, which are rounded once for all."""
+        other = replace(self, **changes)
+        if isinstance(self.instances, CsrRows) and self.loss.has_kink:
+            vars(other)["rounded"] = self.rounded
+        return other
 
     def all_negative(self, **changes: Any) -> "OneVsAllProblem":
         """Return the problem of a label without positives, with further changes."""
-        return replace(
-            self,
+        return self._changed(
             y_indptr=np.zeros(2, np.int64),
             y_rows=NO_POSITIVES,
             plus=np.ones(1),

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from sklearn_xc._parallel.progress import StopFlag
 from sklearn_xc.one_vs_all.problem import sum_instances
 from sklearn_xc.one_vs_all.solver import newton_cg, working_sets
-from sklearn_xc.one_vs_all.solver.newton_cg import STATUS_NAMES, solve_block
-from sklearn_xc.one_vs_all.solver.shared_negatives import shared_negatives_of
+from sklearn_xc.one_vs_all.solver.newton_cg import STATUS_NAMES, shared_negatives_of, solve_block
 from sklearn_xc.one_vs_all.starts import INITIALISERS, Given
 
 #: Everything by posting lists, by screens, or as it comes.
@@ -199,7 +198,7 @@ class TestSharedNegatives:
     @pytest.mark.parametrize("above", [1.0, 0.01])
     def test_it_is_the_optimum_for_any_pull(self, above, make_problem, objective_of):
         problem = make_problem(*texts(7), plus=np.full(25, 3.0), minus=np.full(25, 3.0))
-        negatives = shared_negatives_of(problem, sum_instances(problem), solve_block)
+        negatives = shared_negatives_of(problem, sum_instances(problem))
         nothing = dataclasses.replace(
             problem,
             y_indptr=np.zeros(2, np.int64),

@@ -1,6 +1,7 @@
 """Rows of a dense matrix, as the Newton kernels read them: ``X = (values,)``.
 
-The functions are those of ``sparse_rows``. Dense rows are contiguous, so a compact copy gains nothing.
+The functions are those of ``sparse_rows``. Dense rows are contiguous, so a compact copy gains
+nothing.
 """
 
 import numpy as np

@@ -25,6 +25,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -58,7 +59,8 @@ from sklearn_xc.one_vs_all.solver.screening import CsrScreen, make_screen
 from sklearn_xc.one_vs_all.solver.shared_negatives import (
     KinkSolution,
     KinkSolver,
-    shared_negatives_of,
+    SharedNegatives,
+    response_of_negatives,
 )
 from sklearn_xc.one_vs_all.solver.smooth_newton import SmoothNewton, smooth_workspace_bytes
 from sklearn_xc.one_vs_all.solver.working_sets import (
@@ -85,8 +87,13 @@ _ROWS_PER_CALL = 2**20
 SAMPLE_SHARE = 0.01
 SAMPLE_ROWS = (128, 512)
 
+#: Tolerance and certificate of the problem whose solution is the shared negatives.
+_NEGATIVES_TOLERANCE, _NEGATIVES_GAP = 1e-3, 1e-4
+
 CONVERGED, OUT_OF_ITERATIONS, STALLED = range(3)
 STATUS_NAMES = ("converged", "max_iter", "stalled")
+
+_LOCK = Lock()
 
 
 @dataclass
@@ -124,6 +131,18 @@ class BlockSolution:
     seconds: np.ndarray
 
 
+class LabelReport(NamedTuple):
+    """How a label was solved: the numbers of ``BlockSolution`` of the same names."""
+
+    n_iter: int
+    n_products: int
+    status: int
+    objective: float
+    gradient_norm: float
+    gradient_tolerance: float
+    pruned_objective: float
+
+
 class NewtonStep(NamedTuple):
     """One step of one label, for observers.
 
@@ -145,18 +164,6 @@ class NewtonStep(NamedTuple):
     active_share: float
     objective: float
     gradient_norm: float
-
-
-@dataclass
-class _Label:
-    """State of a label in a lane; -1 steps before its start is evaluated."""
-
-    row: int
-    tolerance: float
-    starts_at_zero: bool = False
-    n_iter: int = -1
-    n_products: int = 0
-    status: int = CONVERGED
 
 
 def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int, side_by_side: bool = False) -> int:
@@ -204,8 +211,8 @@ def solve_block(
         The problems of all labels.
     sums : InstanceSums
         Sums over its instances.
-    initialiser : Initialiser
-        See ``sklearn_xc.one_vs_all.starts``.
+    initialiser : Initialiser or None
+        See ``sklearn_xc.one_vs_all.starts``; None starts at zero.
     prepared : object
         Result of ``initialiser.prepare``.
     labels : ndarray of int64
@@ -231,26 +238,161 @@ def solve_block(
     with np.errstate(over="ignore", invalid="ignore"):  # points that are not finite are rejected
         if problem.n_samples >= FEWEST_ROWS and block.parents is None and observe is None:
             block.solve_on_working_sets()
-        while True:
-            block.fill_lanes()
-            occupied = [k for k, label in enumerate(block.occupants) if label is not None]
-            if not occupied:
-                return block.solution(perf_counter() - began)
+        while occupied := block.fill_lanes():
             block.advance_lanes(np.array(occupied))
             for k in occupied:
                 block.finish_step(k)
+    return block.results.solution(perf_counter() - began)
 
 
+def solve_all_negative(
+    problem: OneVsAllProblem, sums: InstanceSums, **changes: Any
+) -> BlockSolution:
+    """Solve the problem of a label without positives, with further changes, from zero."""
+    all_negative = problem.all_negative(**changes)
+    return solve_block(all_negative, sums, None, None, np.zeros(1, np.int64), n_lanes=1)
+
+
+def shared_negatives_of(problem: OneVsAllProblem, sums: InstanceSums) -> SharedNegatives:
+    """Return the shared negatives of a sparse problem; each process computes them once."""
+    with _LOCK:
+        if "shared_negatives" not in vars(problem):
+            solution = solve_all_negative(
+                problem,
+                sums,
+                relative_tolerance=np.array([_NEGATIVES_TOLERANCE]),
+                relative_gap=_NEGATIVES_GAP,
+                fit_intercept=False,
+            )
+            found = response_of_negatives(problem, solution.indices, solution.values)
+            vars(problem)["shared_negatives"] = found
+        return vars(problem)["shared_negatives"]
+
+
+class _Results:
+    """Weights and reports of the labels of a block that are solved.
+
+    Parameters
+    ----------
+    labels : ndarray of int64 of shape (m,)
+    problem : OneVsAllProblem
+    ends : ndarray of shape (m, d + 1) or None
+        As ``solve_block`` takes it.
+
+    Attributes
+    ----------
+    measures_pruning : bool
+        Whether the objective after pruning is needed, and not that before.
+    weights : list of (ndarray, ndarray) or None
+        Features and values of each label's weights after pruning.
+    intercepts : ndarray of shape (m,)
+    reports : list of LabelReport or None
+    """
+
+    def __init__(
+        self, labels: np.ndarray, problem: OneVsAllProblem, ends: np.ndarray | None
+    ) -> None:
+        self.labels = labels
+        self.ends = ends
+        self.measures_pruning = ends is None and problem.prune > 0
+        self.weights: list[Any] = [None] * len(labels)
+        self.intercepts = np.zeros(len(labels), problem.dtype)
+        self.reports: list[Any] = [None] * len(labels)
+
+    def keep(
+        self,
+        place: int,
+        features: np.ndarray,
+        values: np.ndarray,
+        intercept: float,
+        report: LabelReport,
+    ) -> None:
+        """Keep the result of the label at a position."""
+        if not self.measures_pruning:
+            pruned = report.objective if self.ends is None else math.nan
+            report = report._replace(pruned_objective=pruned)
+        self.weights[place] = features, values
+        self.intercepts[place] = intercept
+        self.reports[place] = report
+
+    def solution(self, wall: float) -> BlockSolution:
+        """Return the results; `wall` is the time that they took, in seconds."""
+        features, values = zip(*self.weights, strict=True)
+        columns = map(np.array, zip(*self.reports, strict=True))
+        report = dict(zip(LabelReport._fields, columns, strict=True))
+        share = 1.0 + report["n_iter"] + report["n_products"]
+        lengths = [len(one) for one in features]
+        return BlockSolution(
+            labels=self.labels,
+            indptr=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+            indices=np.concatenate(features),
+            values=np.concatenate(values),
+            intercepts=self.intercepts,
+            **report,
+            seconds=wall * share / share.sum(),
+        )
+
+
+@dataclass
+class _Label:
+    """State of a label in a lane; -1 steps before its start is evaluated.
+
+    `place` is its position in the block.
+    """
+
+    place: int
+    tolerance: float
+    starts_at_zero: bool = False
+    n_iter: int = -1
+    n_products: int = 0
+    status: int | None = None
+
+
+@dataclass
 class _Block:
-    """A block of labels: the methods follow in the order of their calls by ``solve_block``."""
+    """A block of labels: the methods follow in the order of their calls by ``solve_block``.
 
-    def __init__(self, problem, sums, initialiser, prepared, labels, n_lanes, stop, observe, ends):
-        self.problem, self.sums = problem, sums
-        self.initialiser, self.prepared = initialiser, prepared
-        self.stop, self.observe, self.ends = stop, observe, ends
-        self.labels = np.asarray(labels, np.int64)
-        self.n_lanes = n_lanes
-        n_lanes = min(n_lanes, max(1, len(self.labels)))
+    Its parameters are those of ``solve_block``. A `place` is the position of a label in `labels`,
+    `k` the number of a lane.
+
+    Attributes
+    ----------
+    results : _Results
+    waiting : deque of int
+        Places of the labels that may begin, in this order.
+    occupants : list of _Label or None
+        The label in each lane.
+    parents, children : ndarray of int64 or None, and dict of int to list of int
+        With ``initialiser.parents``, the place at whose weights each label starts, and the labels
+        that begin once a label is solved.
+    at_kink : dict
+        Starts of labels that working sets have left at the kink, as ``_start`` reads them.
+    rounding : float
+        Up to this, times the label's loss weights, a gradient at zero counts as zero.
+    screen : Screen
+        Lists the candidates of each lane.
+    smooth : SmoothNewton or None
+        Takes the place of `screen` and `advance` for losses that are never zero.
+    advance : callable
+        The kernel, which reads `data` and `no_sets`, and moves `lanes`, with `scratch` as work
+        space.
+    """
+
+    problem: OneVsAllProblem
+    sums: InstanceSums
+    initialiser: Any
+    prepared: Any
+    labels: np.ndarray
+    n_lanes: int
+    stop: StopFlag | None
+    observe: Callable[[NewtonStep], None] | None
+    ends: np.ndarray | None
+
+    def __post_init__(self) -> None:
+        problem, sums = self.problem, self.sums
+        self.labels = np.asarray(self.labels, np.int64)
+        n_lanes = min(self.n_lanes, max(1, len(self.labels)))
+        self.results = _Results(self.labels, problem, self.ends)
         self.advance = block_newton_kernels(problem.loss, problem.rows_of).advance
         self.smooth = None
         if problem.is_side_by_side:
@@ -266,29 +408,41 @@ class _Block:
             problem.intercept,
             problem.relative_gap,
         )
-        self.state = _lanes(problem, n_lanes)
+        self.lanes = _lanes(problem, n_lanes)
         self.scratch = _make_scratch(problem, self.smooth is not None)
         self.no_sets = _no_working_sets(problem, n_lanes)
         self.occupants: list[_Label | None] = [None] * n_lanes
-        self.parents = initialiser.parents(problem, self.labels)
+        self.parents = None
+        if self.initialiser is not None:
+            self.parents = self.initialiser.parents(problem, self.labels)
         size = sums.squares**0.5 * sums.weight**0.5
         spread = -float(problem.loss.slope(0.0)) * (1.0 + problem.n_samples**0.5)
         self.rounding = _ROUNDINGS * np.finfo(np.float64).eps * spread * size
         self.children: dict[int, list[int]] = {}
         self.waiting = deque(self._without_parents())
         self.at_kink: dict[int, tuple[np.ndarray, np.ndarray, float, float]] = {}
-        self.weights: list[Any] = [None] * len(self.labels)
-        self.report = np.zeros((7, len(self.labels)))
-        self.intercepts = np.zeros(len(self.labels), problem.dtype)
+
+    def _without_parents(self) -> list[int]:
+        """Store each label's children; return the places of the labels without a parent.
+
+        Labels with similar numbers of positives are solved together: their steps cost the same.
+        """
+        if self.parents is None:
+            n_positives = np.diff(self.problem.y_indptr)[self.labels]
+            return np.argsort(-n_positives, kind="stable").tolist()
+        for place, parent in enumerate(self.parents):
+            if parent >= 0:
+                self.children.setdefault(int(parent), []).append(place)
+        return np.flatnonzero(self.parents < 0).tolist()
 
     def solve_on_working_sets(self) -> None:
         """Solve the waiting labels for which working sets pay; keep starts of some others."""
-        rows = np.array(self.waiting, np.int64)
-        rows = rows[labels_that_pay(self.problem, self.screen, self.labels[rows])]
-        if not len(rows):
+        waiting = np.array(self.waiting, np.int64)
+        waiting = waiting[labels_that_pay(self.problem, self.screen, self.labels[waiting])]
+        if not len(waiting):
             return
         assert isinstance(self.screen, CsrScreen)
-        negatives = shared_negatives_of(self.problem, self.sums, solve_block)
+        negatives = shared_negatives_of(self.problem, self.sums)
         at_kink = KinkSolver(self.problem, negatives, self.scratch, self._check_stop)
         solver = WorkingSetSolver(
             self.problem,
@@ -301,71 +455,19 @@ class _Block:
             self.n_lanes,
             self._check_stop,
         )
-        solved: set[int] = set()
-        for initialiser, chosen in self.initialiser.groups(self.labels[rows]):
-            some = rows[chosen]
-            if not len(some):
+        for initialiser, chosen in self.initialiser.groups(self.labels[waiting]):
+            places = waiting[chosen]
+            if not len(places):
                 continue
             found = solver.solve(
-                self.labels[some], initialiser, self.prepared, self.sums, self.rounding
+                self.labels[places], initialiser, self.prepared, self.sums, self.rounding
             )
             for batch, is_solved in found:
-                places = some[batch.place]
                 if is_solved:
-                    self._keep(batch, places)
-                    solved.update(places.tolist())
+                    self._keep(batch, places[batch.place])
                 else:
-                    solved.update(self._add_shared_negatives(at_kink, batch, places))
-        self.waiting = deque(row for row in self.waiting if row not in solved)
-
-    def _add_shared_negatives(
-        self, solver: KinkSolver, batch: Batch, places: np.ndarray
-    ) -> list[int]:
-        """Add the shared negatives to labels at the kink; return the positions of those solved.
-
-        The others start at the result.
-        """
-        above = batch.intercept + self.problem.loss.active_below
-        solved = []
-        is_at_kink = batch.is_tight & (above > 0) & np.isfinite(batch.objective)
-        for c in np.flatnonzero(is_at_kink).tolist():
-            label = int(batch.label[c])
-            place = int(places[c])
-            tolerance = batch.tolerance[c]
-            first, last = batch.indptr[c], batch.indptr[c + 1]
-            features, weights = batch.features[first:last], batch.weights[first + c : last + c]
-            found = solver.solve(label, features, weights, above[c], tolerance)
-            if found.is_solved:
-                self.report[:, place] = (
-                    batch.n_iter[c],
-                    batch.n_products[c],
-                    CONVERGED,
-                    found.objective,
-                    found.gradient_norm,
-                    tolerance,
-                    self._keep_point(solver, label, place, found),
-                )
-                solved.append(place)
-            elif np.isfinite(found.point).all():
-                changed = np.flatnonzero(found.own).astype(np.int32)
-                intercept = float(found.point[-1])
-                self.at_kink[place] = changed, found.own[changed], found.share, intercept
-        return solved
-
-    def _keep_point(self, solver: KinkSolver, label: int, place: int, found: KinkSolution) -> float:
-        """Keep the weights of a label at the kink; return the pruned objective."""
-        point, prune = found.point, self.problem.prune
-        pruned = np.empty_like(point)
-        prune_point(point, prune, pruned)
-        indices = np.flatnonzero(pruned[:-1]).astype(np.int32)
-        self.weights[place] = indices, pruned[indices]
-        self.intercepts[place] = point[-1]
-        if self.ends is not None:
-            self.ends[place] = point
-            return math.nan
-        if prune == 0:
-            return found.objective
-        return solver.objective_of_few(label, indices, pruned[indices], float(point[-1]))
+                    self._add_shared_negatives(at_kink, batch, places[batch.place])
+        self.waiting = deque(p for p in self.waiting if self.results.reports[p] is None)
 
     def _keep(self, batch: Batch, places: np.ndarray) -> None:
         """Keep the results of labels that were solved on working sets."""
@@ -376,103 +478,127 @@ class _Block:
         )
         status[met] = CONVERGED
         indptr, features, values = weights_of(batch, self.problem.prune)
-        for c, row in enumerate(places.tolist()):
+        intercept = batch.intercept
+        for c, place in enumerate(places.tolist()):
             own = slice(indptr[c], indptr[c + 1])
-            self.weights[row] = features[own], values[own]
-        self.intercepts[places] = batch.intercept
-        pruned_objective = batch.pruned_objective
-        if self.ends is not None:
-            pruned_objective = np.full(len(batch), np.nan)
-            for c, row in enumerate(places.tolist()):
+            report = LabelReport(
+                n_iter=batch.n_iter[c],
+                n_products=batch.n_products[c],
+                status=status[c],
+                objective=batch.objective[c],
+                gradient_norm=batch.gradient_norm[c],
+                gradient_tolerance=batch.tolerance[c],
+                pruned_objective=batch.pruned_objective[c],
+            )
+            self.results.keep(place, features[own], values[own], intercept[c], report)
+            if self.ends is not None:
                 first, last = batch.indptr[c], batch.indptr[c + 1]
-                self.ends[row] = 0.0
-                self.ends[row, batch.features[first:last]] = batch.weights[first + c : last + c]
-                self.ends[row, -1] = batch.weights[last + c]
-        elif self.problem.prune == 0:
-            pruned_objective = batch.objective
-        self.report[:, places] = (
-            batch.n_iter,
-            batch.n_products,
-            status,
-            batch.objective,
-            batch.gradient_norm,
-            batch.tolerance,
-            pruned_objective,
+                self.ends[place] = 0.0
+                self.ends[place, batch.features[first:last]] = batch.weights[first + c : last + c]
+                self.ends[place, -1] = batch.weights[last + c]
+
+    def _add_shared_negatives(self, solver: KinkSolver, batch: Batch, places: np.ndarray) -> None:
+        """Add the shared negatives to labels at the kink; those not solved start at the result."""
+        above = batch.intercept + self.problem.loss.active_below
+        is_at_kink = batch.is_tight & (above > 0) & np.isfinite(batch.objective)
+        for c in np.flatnonzero(is_at_kink).tolist():
+            place = int(places[c])
+            first, last = batch.indptr[c], batch.indptr[c + 1]
+            features, weights = batch.features[first:last], batch.weights[first + c : last + c]
+            found = solver.solve(
+                int(batch.label[c]), features, weights, above[c], batch.tolerance[c]
+            )
+            if found.is_solved:
+                self._keep_at_kink(solver, batch, c, place, found)
+            elif np.isfinite(found.point).all():
+                changed = np.flatnonzero(found.own).astype(np.int32)
+                intercept = float(found.point[-1])
+                self.at_kink[place] = changed, found.own[changed], found.share, intercept
+
+    def _keep_at_kink(
+        self, solver: KinkSolver, batch: Batch, c: int, place: int, found: KinkSolution
+    ) -> None:
+        """Keep the result of label c of a batch, which is solved at the kink."""
+        point = found.point
+        pruned = np.empty_like(point)
+        prune_point(point, self.problem.prune, pruned)
+        features = np.flatnonzero(pruned[:-1]).astype(np.int32)
+        values, intercept = pruned[features], float(point[-1])
+        objective = math.nan
+        if self.results.measures_pruning:
+            objective = solver.objective_of_few(int(batch.label[c]), features, values, intercept)
+        report = LabelReport(
+            n_iter=batch.n_iter[c],
+            n_products=batch.n_products[c],
+            status=CONVERGED,
+            objective=found.objective,
+            gradient_norm=found.gradient_norm,
+            gradient_tolerance=batch.tolerance[c],
+            pruned_objective=objective,
         )
-
-    def _without_parents(self) -> list[int]:
-        """Store each label's children; return the labels without a parent.
-
-        Labels with similar numbers of positives are solved together: their steps cost the same.
-        """
-        if self.parents is None:
-            n_positives = np.diff(self.problem.y_indptr)[self.labels]
-            return np.argsort(-n_positives, kind="stable").tolist()
-        for row, parent in enumerate(self.parents):
-            if parent >= 0:
-                self.children.setdefault(int(parent), []).append(row)
-        return [row for row, parent in enumerate(self.parents) if parent < 0]
+        self.results.keep(place, features, values, intercept, report)
+        if self.ends is not None:
+            self.ends[place] = point
 
     def _check_stop(self) -> None:
         if self.stop is not None and self.stop.is_set():
             raise KeyboardInterrupt
 
-    def fill_lanes(self) -> None:
-        """Give each empty lane the next label, whose first trial point is its start vector."""
+    def fill_lanes(self) -> list[int]:
+        """Give each empty lane the next label, at its start; return the occupied lanes."""
         for k, occupant in enumerate(self.occupants):
             if occupant is None and self.waiting:
                 self._check_stop()
                 self.occupants[k] = self._begin(k, self.waiting.popleft())
+        return [k for k, occupant in enumerate(self.occupants) if occupant is not None]
 
-    def _begin(self, k: int, row: int) -> _Label:
-        problem = self.problem
-        state = self.state
-        label = int(self.labels[row])
-        positive = sum_rows(problem, problem.positives(label))
+    def _begin(self, k: int, place: int) -> _Label:
+        """Set a lane's first trial point: the start of the label."""
+        problem, lanes = self.problem, self.lanes
+        label = int(self.labels[place])
+        plus, minus = problem.plus[label], problem.minus[label]
+        positive_sum = sum_rows(problem, problem.positives(label))
         at_zero = -float(problem.loss.slope(0.0)) * norm_of_difference(
-            problem.plus[label] + problem.minus[label],
-            positive,
-            problem.minus[label],
-            self.sums.total,
+            plus + minus, positive_sum, minus, self.sums.total
         )
-        tolerance = float(problem.relative_tolerance[label]) * at_zero
         # Where the gradients of positives and negatives cancel, zero is the optimum.
-        rounding = self.rounding * (problem.plus[label] + problem.minus[label])
+        rounding = self.rounding * (plus + minus)
         zero_is_optimal = at_zero <= rounding
-        state.label[k] = label
-        state.plus[k] = problem.plus[label]
-        state.minus[k] = problem.minus[label]
-        state.purpose[k] = NEWTON
-        state.objective[k] = np.inf
-        for counter in (state.n_active, state.n_halved, state.n_flat, state.slope):
+        lanes.label[k] = label
+        lanes.plus[k] = plus
+        lanes.minus[k] = minus
+        lanes.purpose[k] = NEWTON
+        lanes.objective[k] = np.inf
+        for counter in (lanes.n_active, lanes.n_halved, lanes.n_flat, lanes.slope):
             counter[k] = 0
         # The first step is always taken, even from a start that meets the stopping rule.
-        state.threshold[k] = rounding if zero_is_optimal else 0.0
-        self._start_at(k, None if zero_is_optimal else self._start(row, label, positive))
+        lanes.threshold[k] = rounding if zero_is_optimal else 0.0
+        self._start_at(k, None if zero_is_optimal else self._start(place, label, positive_sum))
         if zero_is_optimal:
-            return _Label(row, rounding, starts_at_zero=True)
-        return _Label(row, tolerance)
+            return _Label(place, rounding, starts_at_zero=True)
+        return _Label(place, float(problem.relative_tolerance[label]) * at_zero)
 
-    def _start(self, row: int, label: int, positive: np.ndarray) -> np.ndarray:
-        """Return the start vector of a label."""
-        if row in self.at_kink:
-            features, weights, share, intercept = self.at_kink.pop(row)
-            negatives = shared_negatives_of(self.problem, self.sums, solve_block)
+    def _start(self, place: int, label: int, positive_sum: np.ndarray) -> np.ndarray | None:
+        """Return the start vector of a label; None for zero."""
+        if place in self.at_kink:
+            features, weights, share, intercept = self.at_kink.pop(place)
+            negatives = shared_negatives_of(self.problem, self.sums)
             start = np.append(share * negatives.weights, intercept)
             start[features] += weights
             return start
-        if self.parents is None or self.parents[row] < 0:
-            return self.initialiser.start(self.prepared, self.problem, label, positive)
+        if self.initialiser is None:
+            return None
+        if self.parents is None or self.parents[place] < 0:
+            return self.initialiser.start(self.prepared, self.problem, label, positive_sum)
         start = np.zeros(self.problem.n_features + 1, self.problem.dtype)
-        indices, values = self.weights[self.parents[row]]
-        start[indices] = values
-        start[-1] = self.intercepts[self.parents[row]]
+        features, values = self.results.weights[self.parents[place]]
+        start[features] = values
+        start[-1] = self.results.intercepts[self.parents[place]]
         return start
 
     def _start_at(self, k: int, start: np.ndarray | None) -> None:
         """Set a lane's trial point to a start vector, or to zero if that is None or not finite."""
-        state = self.state
-        trial = state.trial(k)
+        trial = self.lanes.trial(k)
         if start is not None and np.shape(start) != trial.shape:
             raise ValueError(
                 f"{self.problem.owner}: init: {self.initialiser!r} must start at vectors of shape "
@@ -483,18 +609,17 @@ class _Block:
         norm2 = measure_start(trial)
         if not math.isfinite(norm2 + float(trial[-1])):
             trial[:] = norm2 = 0.0
-        state.trial_norm2[k] = norm2
+        self.lanes.trial_norm2[k] = norm2
 
     def advance_lanes(self, occupied: np.ndarray) -> None:
         """Advance the occupied lanes by one step, some lanes in each call."""
         if self.smooth is not None:
-            self.smooth.advance(self.state, occupied)
+            self.smooth.advance(self.lanes, occupied)
             return
-        problem, y_indptr = self.problem, self.problem.y_indptr
-        labels = self.state.label[occupied]
-        n_positives = y_indptr[labels + 1] - y_indptr[labels]
-        n_candidates = self.screen.list_candidates(self.state, occupied, self._check_stop)
-        candidates = self.screen.candidates
+        problem = self.problem
+        labels = self.lanes.label[occupied]
+        n_positives = problem.y_indptr[labels + 1] - problem.y_indptr[labels]
+        n_candidates = self.screen.list_candidates(self.lanes, occupied, self._check_stop)
         work = n_candidates[: len(occupied)] + n_positives
         if not problem.loss.has_kink:
             work[:] = problem.n_samples
@@ -504,9 +629,9 @@ class _Block:
             self.advance(
                 self.data,
                 self.no_sets,
-                self.state,
+                self.lanes,
                 occupied[first:last],
-                candidates[first:last],
+                self.screen.candidates[first:last],
                 n_candidates[first:last],
                 _CG,
                 self.scratch,
@@ -516,102 +641,84 @@ class _Block:
 
     def finish_step(self, k: int) -> None:
         """Apply the stopping rule to a lane: continue, prune the label, or retire it."""
-        state = self.state
+        lanes = self.lanes
         label = self.occupants[k]
         assert label is not None
-        if state.purpose[k] == PRUNED:
+        if lanes.purpose[k] == PRUNED:
             self._retire(k, label)
             return
-        if state.step_length[k] < 0:
+        if lanes.step_length[k] < 0:
             return
-        if label.n_iter < 0 and not (label.starts_at_zero or math.isfinite(state.objective[k])):
+        if label.n_iter < 0 and not (label.starts_at_zero or math.isfinite(lanes.objective[k])):
             label.starts_at_zero = True
-            state.objective[k] = np.inf
+            lanes.objective[k] = np.inf
             self._start_at(k, None)
             return
         label.n_iter += 1
-        label.n_products += int(state.n_products[k])
+        label.n_products += int(lanes.n_products[k])
         if self.observe is not None:
             self.observe(self._step_taken(k, label))
-        if state.gradient_norm[k] <= state.threshold[k]:
-            label.status = CONVERGED
-        elif state.step_length[k] == 0 or state.n_flat[k] > MAX_FLAT:
-            label.status = STALLED
-        elif label.n_iter >= self.problem.max_iter:
-            label.status = OUT_OF_ITERATIONS
-        else:
-            if label.n_iter == 0:  # ``find_direction`` lowers it to the certificate
-                state.threshold[k] = label.tolerance
-            return
-        if label.n_iter > 0 and state.gradient_norm[k] <= label.tolerance:
-            label.status = CONVERGED  # the rule holds, but precision allows no certificate
-        self._prune(k, label)
+        label.status = self._status(k, label)
+        if label.status is not None:
+            self._prune(k, label)
+        elif label.n_iter == 0:  # ``find_direction`` lowers it to the certificate
+            lanes.threshold[k] = label.tolerance
+
+    def _step_taken(self, k: int, label: _Label) -> NewtonStep:
+        lanes = self.lanes
+        return NewtonStep(
+            label=int(lanes.label[k]),
+            n_iter=label.n_iter,
+            step_length=float(lanes.step_length[k]),
+            active_share=float(lanes.n_active[k] / self.problem.n_samples),
+            objective=float(lanes.objective[k]),
+            gradient_norm=float(lanes.gradient_norm[k]),
+        )
+
+    def _status(self, k: int, label: _Label) -> int | None:
+        """Return the status of a label that is done; None where it continues."""
+        lanes = self.lanes
+        norm = lanes.gradient_norm[k]
+        if norm <= lanes.threshold[k]:
+            return CONVERGED
+        is_stalled = lanes.step_length[k] == 0 or lanes.n_flat[k] > MAX_FLAT
+        if not is_stalled and label.n_iter < self.problem.max_iter:
+            return None
+        if label.n_iter > 0 and norm <= label.tolerance:
+            return CONVERGED  # the rule holds, but precision allows no certificate
+        return STALLED if is_stalled else OUT_OF_ITERATIONS
 
     def _prune(self, k: int, label: _Label) -> None:
         """Prune the weights of a lane; the next step evaluates their objective, if needed."""
-        state = self.state
-        point = self.state.iterate(k)
-        state.trial_norm2[k] = prune_point(point, self.problem.prune, state.trial(k))
-        state.purpose[k] = PRUNED
+        lanes = self.lanes
+        point = lanes.iterate(k)
+        lanes.trial_norm2[k] = prune_point(point, self.problem.prune, lanes.trial(k))
+        lanes.purpose[k] = PRUNED
         if self.ends is not None:
-            self.ends[label.row] = point
-            state.pruned_objective[k] = math.nan
+            self.ends[label.place] = point
+        if not self.results.measures_pruning:
             self._retire(k, label)
-        elif self.problem.prune == 0:
-            state.pruned_objective[k] = state.objective[k]
-            self._retire(k, label)
-
-    def _step_taken(self, k: int, label: _Label) -> NewtonStep:
-        state = self.state
-        return NewtonStep(
-            int(state.label[k]),
-            label.n_iter,
-            float(state.step_length[k]),
-            float(state.n_active[k] / self.problem.n_samples),
-            float(state.objective[k]),
-            float(state.gradient_norm[k]),
-        )
 
     def _retire(self, k: int, label: _Label) -> None:
         """Keep the results of a label and empty its lane."""
-        state = self.state
-        pruned = state.trial(k)
-        indices = self.scratch.touched
-        values = self.scratch.work[0]
-        n_kept = list_weights(pruned, indices, values)
-        self.weights[label.row] = indices[:n_kept].copy(), values[:n_kept].copy()
-        self.intercepts[label.row] = pruned[-1]
-        self.report[:, label.row] = (
-            label.n_iter,
-            label.n_products,
-            label.status,
-            state.objective[k],
-            state.gradient_norm[k],
-            label.tolerance,
-            state.pruned_objective[k],
+        lanes = self.lanes
+        assert label.status is not None
+        pruned = lanes.trial(k)
+        features, values = self.scratch.touched, self.scratch.work[0]
+        n_kept = list_weights(pruned, features, values)
+        report = LabelReport(
+            n_iter=label.n_iter,
+            n_products=label.n_products,
+            status=label.status,
+            objective=lanes.objective[k],
+            gradient_norm=lanes.gradient_norm[k],
+            gradient_tolerance=label.tolerance,
+            pruned_objective=lanes.pruned_objective[k],
         )
-        self.waiting.extend(self.children.pop(label.row, ()))
+        features, values = features[:n_kept].copy(), values[:n_kept].copy()
+        self.results.keep(label.place, features, values, pruned[-1], report)
+        self.waiting.extend(self.children.pop(label.place, ()))
         self.occupants[k] = None
-
-    def solution(self, wall: float) -> BlockSolution:
-        n_iter, n_products, status, objective, norm, tolerance, pruned = self.report
-        lengths = [len(indices) for indices, _ in self.weights]
-        share = 1.0 + n_iter + n_products
-        return BlockSolution(
-            labels=self.labels,
-            indptr=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-            indices=np.concatenate([indices for indices, _ in self.weights]),
-            values=np.concatenate([values for _, values in self.weights]),
-            intercepts=self.intercepts,
-            n_iter=n_iter.astype(np.int64),
-            n_products=n_products.astype(np.int64),
-            status=status.astype(np.int64),
-            objective=objective,
-            gradient_norm=norm,
-            gradient_tolerance=tolerance,
-            pruned_objective=pruned,
-            seconds=wall * share / share.sum(),
-        )
 
 
 def _sample(n: int) -> np.ndarray:
@@ -630,19 +737,22 @@ def _lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
 
 
 def _no_working_sets(problem: OneVsAllProblem, n_lanes: int) -> WorkingSets:
-    none = read_only(np.zeros(0, np.int64))
+    """Return the working sets of lanes that read all of X."""
+    integers, indices, values = (
+        read_only(np.zeros(0, dtype)) for dtype in (np.int64, np.int32, problem.dtype)
+    )
     return WorkingSets(
-        np.full(n_lanes, -1),
-        np.zeros(n_lanes, int),
-        np.zeros(n_lanes, int),
-        none,
-        read_only(np.zeros(0, np.int32)),
-        read_only(np.zeros(0, problem.dtype)),
-        read_only(np.zeros(0, problem.dtype)),
-        none,
-        read_only(np.zeros(0, np.int32)),
-        np.zeros(n_lanes),
-        0,
+        n_rows=np.full(n_lanes, -1),
+        first_row=np.zeros(n_lanes, np.int64),
+        first_entry=np.zeros(n_lanes, np.int64),
+        indptr=integers,
+        indices=indices,
+        data=values,
+        weight=values,
+        y_indptr=integers,
+        y_rows=indices,
+        gap=np.zeros(n_lanes),
+        max_iter=0,
     )
 
 

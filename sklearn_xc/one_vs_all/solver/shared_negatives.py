@@ -13,8 +13,7 @@ stopping rule; otherwise it is a start.
 """
 
 from collections.abc import Callable
-from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,17 +26,13 @@ from sklearn_xc.one_vs_all.kernels.shared_negatives import (
     full_gradient_kernels,
     score_alone,
 )
-from sklearn_xc.one_vs_all.problem import InstanceSums, OneVsAllProblem
+from sklearn_xc.one_vs_all.problem import OneVsAllProblem
 
-#: Tolerance and certificate of the problem without positives.
-_TOLERANCE, _GAP = 1e-3, 1e-4
 #: Most balances of a label, the factor on the tolerance up to which another one may help, and the
 #: share of the tolerance above which a feature's derivative makes it free.
 _MAX_BALANCES, _NEAR, _FREE = 2, 3.0, 0.1
 #: Bound on the rounding error of a score, in roundings of its terms.
 _ROUNDINGS = 8.0
-
-_LOCK = Lock()
 
 
 class SharedNegatives(NamedTuple):
@@ -58,31 +53,21 @@ class SharedNegatives(NamedTuple):
     weight: float
 
 
-def shared_negatives_of(
-    problem: OneVsAllProblem, sums: InstanceSums, solve_block: Callable[..., Any]
+def response_of_negatives(
+    problem: OneVsAllProblem, features: np.ndarray, values: np.ndarray
 ) -> SharedNegatives:
-    """Return the shared negatives of a sparse problem; each process computes them once."""
-    with _LOCK:
-        if "shared_negatives" not in vars(problem):
-            vars(problem)["shared_negatives"] = _solve(problem, sums, solve_block)
-        found: SharedNegatives = vars(problem)["shared_negatives"]
-        return found
+    """Return the shared negatives of a sparse problem.
 
-
-def _solve(
-    problem: OneVsAllProblem, sums: InstanceSums, solve_block: Callable[..., Any]
-) -> SharedNegatives:
-    from sklearn_xc.one_vs_all.starts.protocol import Zero
-
-    held = problem.all_negative(
-        relative_tolerance=np.array([_TOLERANCE]), relative_gap=_GAP, fit_intercept=False
-    )
-    vars(held)["rounded"] = problem.rounded
-    solution = solve_block(held, sums, Zero(), None, np.zeros(1, np.int64), 1)
+    Parameters
+    ----------
+    problem : OneVsAllProblem
+    features, values : ndarray of int32 and float
+        The non-zero weights of the solution without positives and without an intercept.
+    """
     weights = np.zeros(problem.n_features)
     # At zero, instances are as far above the kink as the kink is below 0: that is the unit.
     if problem.loss.active_below > 0:
-        weights[solution.indices] = solution.values / problem.loss.active_below
+        weights[features] = values / problem.loss.active_below
     assert isinstance(problem.instances, CsrRows)
     indptr, indices, data = problem.instances.arrays
     scores = sp.csr_array((data, indices, indptr), shape=problem.instances.shape) @ weights

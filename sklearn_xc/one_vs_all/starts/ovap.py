@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from sklearn_xc.one_vs_all.problem import InstanceSums, OneVsAllProblem, PositiveSums
-from sklearn_xc.one_vs_all.solver.newton_cg import solve_block
-from sklearn_xc.one_vs_all.starts.protocol import Initialiser, Zero
+from sklearn_xc.one_vs_all.solver.newton_cg import solve_all_negative
+from sklearn_xc.one_vs_all.starts.protocol import Initialiser
 
 #: Pairs of labels counted at a time; they take about 100 MB.
 PAIRS_AT_A_TIME = 2**21
@@ -54,10 +54,8 @@ class OneVsAllPrimal(Initialiser):
 
     def prepare(self, problem: OneVsAllProblem, sums: InstanceSums) -> np.ndarray:
         """Solve the all-negative problem from zero."""
-        all_negative = problem.all_negative(
-            relative_tolerance=np.array([self.stop]), relative_gap=np.inf
-        )
-        solution = solve_block(all_negative, sums, Zero(), None, np.zeros(1, np.int64), n_lanes=1)
+        stop = np.array([self.stop])
+        solution = solve_all_negative(problem, sums, relative_tolerance=stop, relative_gap=np.inf)
         w = np.zeros(problem.n_features + 1)
         w[solution.indices] = solution.values
         w[-1] = solution.intercepts[0]

@@ -12,8 +12,7 @@ from sklearn_xc.one_vs_all.kernels.shared_negatives import (
     score_alone,
 )
 from sklearn_xc.one_vs_all.problem import sum_instances
-from sklearn_xc.one_vs_all.solver.newton_cg import solve_block
-from sklearn_xc.one_vs_all.solver.shared_negatives import shared_negatives_of
+from sklearn_xc.one_vs_all.solver.newton_cg import shared_negatives_of
 
 SEEDS = st.integers(0, 2**31)
 
@@ -38,7 +37,7 @@ def make_short_rows(rng, make_problem, dtype=np.float64, **given):
 
 def balance(problem, label, features, weights, share, tolerance=1e-3, free=()):
     """Return the share and the height found, and the vector with the negatives and without."""
-    negatives = shared_negatives_of(problem, sum_instances(problem), solve_block)
+    negatives = shared_negatives_of(problem, sum_instances(problem))
     positives = problem.positives(label)
     own = np.zeros(problem.n_features)
     own[features] = weights
