@@ -18,7 +18,7 @@ from sklearn_xc.one_vs_all.kernels.sparse_rows import ROWS_AHEAD, prefetch_row, 
 from sklearn_xc.one_vs_all.kernels.working_set import add_positives, with_room
 
 #: Points with larger or smaller numbers are not searched: sums are taken in float32.
-_SMALL, _LARGE = 1e-20, 1e20
+SMALLEST, LARGEST = 1e-20, 1e20
 #: Scores are clipped to this.
 _MOST = np.float32(1e38)
 #: Number of bins in a histogram of scores.
@@ -298,7 +298,7 @@ def weigh_point(indptr, points, m, slack, raising, values, squares):
             highest = max(highest, squares[n])
             n += np.uint32(1)
     if largest > 0.0:
-        is_finite = is_finite and _SMALL < largest < _LARGE and _SMALL < slack < _LARGE
+        is_finite = is_finite and SMALLEST < largest < LARGEST and SMALLEST < slack < LARGEST
     return np.int64(n) if is_finite else np.int64(-1), highest
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._compile.jit import inlined, kernel
+from sklearn_xc.one_vs_all.kernels.line_search import ROUNDING
 
 _ONE = np.uint64(1)
 _MAX_STEPS, _MAX_HALVINGS = 12, 12
@@ -26,8 +27,6 @@ _SHARE, _SHARE_OF_FEATURES = 0.01, 0.05
 _ROUNDS = 2
 #: Below this share of its terms a determinant counts as rounding.
 _SINGULAR = 1e-12
-#: Relative rounding error of an objective.
-_ROUNDING = 16 * np.finfo(np.float64).eps
 
 
 @kernel
@@ -100,21 +99,21 @@ def _objective_function(loss: Any) -> Any:
     @inlined
     def measure(data, own, own_positives, squares, point):
         """Return the objective at ``(share, height)``, its two derivatives, and the second ones."""
-        weight, positives, (plus, minus), answer = data
-        own_squares, with_answer, answer_squares = squares
+        weight, positives, (plus, minus), response = data
+        own_squares, with_response, response_squares = squares
         share, height = point
         bias = kink + height
-        f = 0.5 * (own_squares + share * (2.0 * with_answer + share * answer_squares))
+        f = 0.5 * (own_squares + share * (2.0 * with_response + share * response_squares))
         f += 0.5 * bias * bias
-        sums = (f, with_answer + share * answer_squares, bias, answer_squares, 0.0, 1.0)
+        sums = (f, with_response + share * response_squares, bias, response_squares, 0.0, 1.0)
         for i in range(own.shape[0]):
-            score = bias + share * answer[i] + own[i]
+            score = bias + share * response[i] + own[i]
             if score > kink:
-                sums = with_row(sums, minus * np.float64(weight[i]), -1.0, score, answer[i])
+                sums = with_row(sums, minus * np.float64(weight[i]), -1.0, score, response[i])
         for r in range(positives.shape[0]):
             row = np.uint32(positives[r])
-            score = bias + share * answer[row] + own_positives[r]
-            sums = with_row(sums, plus * np.float64(weight[row]), 1.0, score, answer[row])
+            score = bias + share * response[row] + own_positives[r]
+            sums = with_row(sums, plus * np.float64(weight[row]), 1.0, score, response[row])
         return sums
 
     return measure
@@ -129,11 +128,11 @@ def _point_search(loss: Any) -> Any:
     def find_point(data, own, own_positives, squares, start, enough, is_held):
         """Minimise the objective by share and height, or by the share alone if `is_held`."""
         share, height = start
-        answer_squares = squares[2]
+        response_squares = squares[2]
         found = measure(data, own, own_positives, squares, start)
         for _ in range(_MAX_STEPS):
             f, by_share, by_height, share2, both, height2 = found
-            is_flat = abs(by_share) <= enough * math.sqrt(answer_squares)
+            is_flat = abs(by_share) <= enough * math.sqrt(response_squares)
             if is_flat and (is_held or abs(by_height) <= enough):
                 break
             determinant = share2 * height2 - both * both
@@ -146,7 +145,7 @@ def _point_search(loss: Any) -> Any:
             else:
                 break
             length = 1.0
-            most = f + _ROUNDING * abs(f)
+            most = f + ROUNDING * abs(f)
             for _ in range(_MAX_HALVINGS):
                 trial = share + length * share_step, height + length * height_step
                 found = measure(data, own, own_positives, squares, trial)
@@ -172,20 +171,20 @@ def _feature_step(loss: Any) -> Any:
     def find_step(j, w, by_feature, data, own, own_positives, point, enough):
         """Return the Newton step of a feature's weight, 0 if its derivative is small enough."""
         indptr, rows, values = by_feature
-        weight, positives, (plus, minus), answer = data
+        weight, positives, (plus, minus), response = data
         share, height = point
         bias = kink + height
         gradient, second = w, 1.0
         for s in range(np.uint64(indptr[j]), np.uint64(indptr[j + _ONE])):
             i = np.uint32(rows[s])
             x = np.float64(values[s])
-            score = bias + share * answer[i] + own[i]
+            score = bias + share * response[i] + own[i]
             if score > kink:
                 cost = minus * np.float64(weight[i])
                 gradient -= x * cost * slope(-score)
                 second += x * x * cost * curvature(-score)
             elif own[i] == -np.inf:
-                score = bias + share * answer[i]
+                score = bias + share * response[i]
                 score += own_positives[np.searchsorted(positives, np.int32(i))]
                 cost = plus * np.float64(weight[i])
                 gradient += x * cost * slope(score)
@@ -211,8 +210,8 @@ def balance_kernel(loss: Any) -> Any:
         by_feature : tuple of ndarray
             ``(indptr, rows, values)``: X by feature.
         data : tuple
-            ``(weight, positives, (plus, minus), answer)``: weights of the rows, rows of the label
-            (rising), weights of the losses of a positive and of a negative, and scores of all rows
+            ``(weight, positives, (plus, minus), response)``: weights of the rows, rows of the label
+            (ascending), weights of the losses of a positive and of a negative, and scores of all rows
             by the response.
         free : ndarray of int32
             Features whose weights may change.
@@ -233,11 +232,11 @@ def balance_kernel(loss: Any) -> Any:
             The share of the response, and the intercept above the kink, a number of X's dtype
             once the kink is added.
         """
-        own_squares, with_answer, answer_squares = 0.0, 0.0, 0.0
+        own_squares, with_response, response_squares = 0.0, 0.0, 0.0
         for k in range(own.shape[0]):
             own_squares += own[k] * own[k]
-            with_answer += own[k] * weights[k]
-            answer_squares += weights[k] * weights[k]
+            with_response += own[k] * weights[k]
+            response_squares += weights[k] * weights[k]
         point = start
         rounds = _ROUNDS if free.shape[0] > 0 else 0
         for turn in range(rounds + 2):
@@ -245,7 +244,7 @@ def balance_kernel(loss: Any) -> Any:
             if is_held:  # from now on the intercept is a number that X's dtype holds
                 dtype = by_feature[2].dtype.type
                 point = point[0], np.float64(dtype(kink + point[1])) - kink
-            squares = own_squares, with_answer, answer_squares
+            squares = own_squares, with_response, response_squares
             enough = _SHARE * tolerance
             point = find_point(data, scores, of_positives, squares, point, enough, is_held)
             if turn >= rounds:
@@ -256,7 +255,7 @@ def balance_kernel(loss: Any) -> Any:
                 step = find_step(j, w, by_feature, data, scores, of_positives, point, enough)
                 if step != 0.0:
                     own_squares += step * (2.0 * own[j] + step)
-                    with_answer += step * weights[j]
+                    with_response += step * weights[j]
                     own[j] += step
                     add_to_scores(j, step, by_feature, scores, data[1], of_positives)
         return point
@@ -304,8 +303,8 @@ def full_gradient_kernels(loss: Any) -> Any:
         point : ndarray of shape (d + 1,)
             Intercept last.
         known : tuple
-            ``(alone, answer, share, slack)``: without its intercept the point scores row i at
-            ``alone[i] + share * answer[i]``, float64, to within `slack`. Positives have -inf.
+            ``(alone, response, share, slack)``: without its intercept the point scores row i at
+            ``alone[i] + share * response[i]``, float64, to within `slack`. Positives have -inf.
         gradient : ndarray of float64 of shape (d + 1,)
             Overwritten, intercept last.
 
@@ -314,7 +313,7 @@ def full_gradient_kernels(loss: Any) -> Any:
         objective, gradient_norm : float
         """
         plus, minus = costs
-        alone, answer, share, slack = known
+        alone, response, share, slack = known
         d = point.shape[0] - 1
         bias = np.float64(point[d])
         norm2 = 0.0
@@ -326,7 +325,7 @@ def full_gradient_kernels(loss: Any) -> Any:
         f = 0.5 * (norm2 + bias * bias)
         least = kink - bias - slack
         for i in range(alone.shape[0]):
-            if not alone[i] + share * answer[i] <= least:
+            if not alone[i] + share * response[i] <= least:
                 f += add_row(i, -1.0, minus * np.float64(weight[i]), X, point, gradient)
         for r in range(positives.shape[0]):
             row = np.uint32(positives[r])

@@ -34,6 +34,8 @@ from sklearn_xc.one_vs_all.kernels.block_newton import (
 )
 from sklearn_xc.one_vs_all.kernels.line_search import PRUNED
 from sklearn_xc.one_vs_all.kernels.row_search import (
+    LARGEST,
+    SMALLEST,
     find_high_levels,
     keep_highest,
     list_new_rows,
@@ -96,8 +98,6 @@ REST = 0.4
 PASS_POSTINGS = 0.01
 #: Largest set, as a share of the rows, and most passes, before a label is left to ``newton_cg``.
 LARGEST_SET, MAX_PASSES = 0.25, 12
-#: Bounds on the longest row: sums over posting lists are taken in float32.
-_SMALL, _LARGE = 1e-20, 1e20
 #: A difference of squared norms below this share of its terms has lost too many digits.
 _CANCELLED = 1e-6
 _MAX_LANES = 64
@@ -677,7 +677,7 @@ def labels_that_pay(problem: OneVsAllProblem, screen: Screen, labels: np.ndarray
     if not pays.any():
         return none
     postings = problem.postings
-    return pays if postings is not None and _SMALL < postings[1] < _LARGE else none
+    return pays if postings is not None and SMALLEST < postings[1] < LARGEST else none
 
 
 def has_enough_rows(n: int, n_nonzeros: int, n_positives: np.ndarray) -> np.ndarray:
