@@ -8,7 +8,7 @@ from sklearn_xc import OvALinearXC
 from sklearn_xc._weights.kernels.row_scores import topk_rows
 from sklearn_xc.one_vs_all import blocks
 from sklearn_xc.one_vs_all.kernels import sparse_rows
-from sklearn_xc.one_vs_all.kernels.block_newton import block_newton_kernels
+from sklearn_xc.one_vs_all.kernels.block_newton import block_newton_kernel
 from sklearn_xc.one_vs_all.losses import LOSSES
 from sklearn_xc.one_vs_all.losses.margin import compiled
 
@@ -74,7 +74,7 @@ class TestReadOnly:
         expected = fit(*xy)
         top = expected.predict_topk(xy[0])
         kernels = [
-            block_newton_kernels(compiled(LOSSES["squared_hinge"]()), sparse_rows).advance,
+            block_newton_kernel(compiled(LOSSES["squared_hinge"]()), sparse_rows),
             topk_rows,
         ]
         before = [list(kernel.signatures) for kernel in kernels]

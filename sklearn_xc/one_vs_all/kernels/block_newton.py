@@ -14,7 +14,7 @@ The arithmetic of a lane never depends on the other lanes.
 """
 
 import functools
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -269,7 +269,7 @@ def is_done(lanes, k, max_iter):
 
 
 @functools.cache
-def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
+def block_newton_kernel(loss: Any, rows_of: ModuleType) -> Any:
     """Return ``advance``, compiled on its first call.
 
     Parameters
@@ -340,7 +340,7 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
                 if not has_set or is_done(lanes, k, sets.max_iter):
                     break
 
-    return SimpleNamespace(advance=advance)
+    return advance
 
 
 @inlined

@@ -199,24 +199,39 @@ def row_functions(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
 
 
 @functools.cache
+def _list_function(has_kink: bool) -> Any:
+    """Compile the list of the rows that an objective reads."""
+
+    @inlined
+    def list_rows(data, lanes, k, some, others, scratch):
+        """List the union of two ascending lists, or all rows without a kink; mark the positives."""
+        rows = scratch.rows
+        if has_kink:
+            n = merge_rows(some, others, rows)
+        else:
+            n = rows.shape[0]
+            for r in range(n):
+                rows[r] = r
+        mark_positives(rows[:n], positives_of(data, lanes, k), scratch.sign)
+        return n
+
+    return list_rows
+
+
+@functools.cache
 def _line_search(loss: Any, rows_of: ModuleType) -> Any:
     """Compile the line search for a loss and a layout of rows."""
     functions = row_functions(loss, rows_of)
-    has_kink = loss.has_kink
     score_rows, sum_losses = functions.score_rows, functions.sum_losses
+    list_rows = _list_function(loss.has_kink)
 
     @inlined
     def line_search(data, lanes, k, w, v, trial_active, scratch):
         """Move `v` back towards `w`; return the step length, 0 if none helps, and the rows read."""
         rows, sign = scratch.rows, scratch.sign
         scores, changes = scratch.scores, scratch.changes
-        if has_kink:
-            n = merge_rows(lanes.active[k, : lanes.n_active[k]], trial_active, rows)
-        else:
-            n = rows.shape[0]
-            for r in range(n):
-                rows[r] = r
-        mark_positives(rows[:n], positives_of(data, lanes, k), sign)
+        active = lanes.active[k, : lanes.n_active[k]]
+        n = list_rows(data, lanes, k, active, trial_active, scratch)
         score_rows(data.X, rows[:n], w, scores)
         score_rows(data.X, rows[:n], v, changes)
         for r in range(n):
@@ -244,8 +259,8 @@ def _line_search(loss: Any, rows_of: ModuleType) -> Any:
 
 
 @functools.cache
-def _trial_functions(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
-    """Return ``evaluate`` and ``accept``."""
+def _trial_functions(loss: Any, rows_of: ModuleType) -> tuple[Any, ...]:
+    """Return ``objective``, ``keep_active_candidates`` and ``accept``."""
     functions = row_functions(loss, rows_of)
     has_kink = loss.has_kink
     active_below = float(loss.active_below)
@@ -257,20 +272,6 @@ def _trial_functions(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
         rows, sign, scores = scratch.rows, scratch.sign, scratch.scores
         f = sum_losses(data, lanes, k, rows[:n], sign, scores, scores, 0.0)
         return f + 0.5 * (lanes.trial_norm2[k] + np.float64(v[v.shape[0] - 1]) ** 2)
-
-    @inlined
-    def list_trial_rows(data, lanes, k, candidates, scratch):
-        """List the candidates and positives, or all rows; mark the positives."""
-        rows = scratch.rows
-        positives = positives_of(data, lanes, k)
-        if has_kink:
-            n = merge_rows(candidates, positives, rows)
-        else:
-            n = rows.shape[0]
-            for r in range(n):
-                rows[r] = r
-        mark_positives(rows[:n], positives, scratch.sign)
-        return n
 
     @inlined
     def keep_active_candidates(candidates, n, scratch):
@@ -298,23 +299,16 @@ def _trial_functions(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
         lanes.n_halved[k] = 0
         return n
 
-    return SimpleNamespace(
-        objective=objective,
-        list_trial_rows=list_trial_rows,
-        keep_active_candidates=keep_active_candidates,
-        accept=accept,
-    )
+    return objective, keep_active_candidates, accept
 
 
 @functools.cache
 def step_function(loss: Any, rows_of: ModuleType) -> Any:
     """Compile the step from a trial point for a loss and a layout of rows."""
     score_rows, has_kink = row_functions(loss, rows_of).score_rows, loss.has_kink
-    trials = _trial_functions(loss, rows_of)
+    objective, keep_active_candidates, accept = _trial_functions(loss, rows_of)
+    list_rows = _list_function(has_kink)
     line_search = _line_search(loss, rows_of)
-    objective, accept = trials.objective, trials.accept
-    list_trial_rows = trials.list_trial_rows
-    keep_active_candidates = trials.keep_active_candidates
 
     @inlined
     def take_step(data, lanes, k, candidates, n_candidates, has_scores, scratch):
@@ -329,7 +323,8 @@ def step_function(loss: Any, rows_of: ModuleType) -> Any:
             halve_step(lanes, k, w, v)
             return -1
         rows, scores = scratch.rows, scratch.scores
-        n = list_trial_rows(data, lanes, k, candidates[:n_candidates], scratch)
+        positives = positives_of(data, lanes, k)
+        n = list_rows(data, lanes, k, candidates[:n_candidates], positives, scratch)
         if has_scores:
             for r in range(n):
                 scores[r] = scratch.changes[np.uint32(rows[r])]

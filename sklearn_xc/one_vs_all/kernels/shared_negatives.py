@@ -211,8 +211,8 @@ def balance_kernel(loss: Any) -> Any:
             ``(indptr, rows, values)``: X by feature.
         data : tuple
             ``(weight, positives, (plus, minus), response)``: weights of the rows, rows of the label
-            (ascending), weights of the losses of a positive and of a negative, and scores of all rows
-            by the response.
+            (ascending), weights of the losses of a positive and of a negative, and scores of all
+            rows by the response.
         free : ndarray of int32
             Features whose weights may change.
         own : ndarray of float64 of shape (d,)

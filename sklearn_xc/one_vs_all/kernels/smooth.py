@@ -8,7 +8,6 @@ one step. A label that is done has a factor of 0.
 """
 
 import functools
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -36,30 +35,43 @@ def measure_rows(X, intercept, squares):
         squares[i] = inner_product(row, row) + intercept
 
 
-@functools.cache
-def _tile_functions(loss: Any) -> SimpleNamespace:
-    """Return functions of the margins of a tile of rows."""
-    value, slope, curvature = loss.value, loss.slope, loss.curvature
-
-    @inlined
-    def score_tile(X, at, n, point, bias, margins):
-        """Write the margins of a tile's rows as negatives."""
-        indptr, indices, data = X
-        for r in range(n):
-            start, stop = np.uint64(indptr[at + r]), np.uint64(indptr[at + r + 1])
-            write_row_scores(indices, data, start, stop, point, margins, np.uint64(r))
-            for c in range(LANES):
-                margins[r, c] = -(margins[r, c] + bias[c])
-
-    @inlined
-    def flip_positives(positives, next_positive, end, at, n, begin, margins):
-        """Change the sign of the margins of a tile's positives, and advance `next_positive`."""
+@inlined
+def score_tile(X, at, n, point, bias, margins):
+    """Write the margins of a tile's rows as negatives."""
+    indptr, indices, data = X
+    for r in range(n):
+        start, stop = np.uint64(indptr[at + r]), np.uint64(indptr[at + r + 1])
+        write_row_scores(indices, data, start, stop, point, margins, np.uint64(r))
         for c in range(LANES):
-            begin[c] = next_positive[c]
-            while next_positive[c] < end[c] and positives[next_positive[c]] < at + n:
-                r = positives[next_positive[c]] - at
-                margins[r, c] = -margins[r, c]
-                next_positive[c] += 1
+            margins[r, c] = -(margins[r, c] + bias[c])
+
+
+@inlined
+def flip_positives(positives, next_positive, end, at, n, begin, margins):
+    """Change the sign of the margins of a tile's positives, and advance `next_positive`."""
+    for c in range(LANES):
+        begin[c] = next_positive[c]
+        while next_positive[c] < end[c] and positives[next_positive[c]] < at + n:
+            r = positives[next_positive[c]] - at
+            margins[r, c] = -margins[r, c]
+            next_positive[c] += 1
+
+
+@inlined
+def weigh_positives(positives, begin, next_positive, at, ratio, values, slopes, bends):
+    """Give the positives of a tile their weight relative to negatives, and their sign."""
+    for c in range(LANES):
+        for p in range(begin[c], next_positive[c]):
+            r = positives[p] - at
+            values[r, c] *= ratio[c]
+            slopes[r, c] *= -ratio[c]
+            bends[r, c] *= ratio[c]
+
+
+@functools.cache
+def _differentiation(loss: Any) -> Any:
+    """Compile the losses of the margins of a tile, and their derivatives."""
+    value, slope, curvature = loss.value, loss.slope, loss.curvature
 
     @inlined
     def differentiate(margins, values, slopes, bends):
@@ -70,30 +82,13 @@ def _tile_functions(loss: Any) -> SimpleNamespace:
             slopes[e] = slope(margin)
             bends[e] = curvature(margin)
 
-    @inlined
-    def weigh_positives(positives, begin, next_positive, at, ratio, values, slopes, bends):
-        """Give the positives of a tile their weight relative to negatives, and their sign."""
-        for c in range(LANES):
-            for p in range(begin[c], next_positive[c]):
-                r = positives[p] - at
-                values[r, c] *= ratio[c]
-                slopes[r, c] *= -ratio[c]
-                bends[r, c] *= ratio[c]
-
-    return SimpleNamespace(
-        score_tile=score_tile,
-        flip_positives=flip_positives,
-        differentiate=differentiate,
-        weigh_positives=weigh_positives,
-    )
+    return differentiate
 
 
 @functools.cache
 def smooth_loss_kernel(loss: Any) -> Any:
     """Return ``add_losses`` for a ``CompiledLoss``."""
-    of_tile = _tile_functions(loss)
-    score_tile, flip_positives = of_tile.score_tile, of_tile.flip_positives
-    differentiate, weigh_positives = of_tile.differentiate, of_tile.weigh_positives
+    differentiate = _differentiation(loss)
 
     @kernel
     def add_losses(rows, first, last, targets, costs, point, tile, sums):

@@ -40,7 +40,7 @@ from sklearn_xc.one_vs_all.kernels.block_newton import (
     Rows,
     Scratch,
     WorkingSets,
-    block_newton_kernels,
+    block_newton_kernel,
     list_weights,
     make_lanes,
     measure_start,
@@ -393,7 +393,7 @@ class _Block:
         self.labels = np.asarray(self.labels, np.int64)
         n_lanes = min(self.n_lanes, max(1, len(self.labels)))
         self.results = _Results(self.labels, problem, self.ends)
-        self.advance = block_newton_kernels(problem.loss, problem.rows_of).advance
+        self.advance = block_newton_kernel(problem.loss, problem.rows_of)
         self.smooth = None
         if problem.is_side_by_side:
             self.smooth = SmoothNewton(problem, _CG, self._check_stop)

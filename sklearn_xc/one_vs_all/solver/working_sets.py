@@ -217,7 +217,7 @@ class WorkingSetSolver:
         outside, so that the intercept stays below the kink. A label at whose solution this instance
         has a loss is left.
     advance : callable
-        Of ``block_newton_kernels``.
+        Of ``block_newton_kernel``.
     cg : tuple
     scratch : Scratch
     n_lanes : int

@@ -15,7 +15,7 @@ from sklearn_xc._input.data import read_only
 from sklearn_xc.one_vs_all.kernels.block_newton import (
     Rows,
     WorkingSets,
-    block_newton_kernels,
+    block_newton_kernel,
     measure_start,
     prune_point,
 )
@@ -57,7 +57,7 @@ class Block:
         self.problem, self.cg = problem, cg
         self.objectives = [objective_of(problem, label) for label in labels]
         self.kink = problem.loss.active_below
-        self.advance_lanes = block_newton_kernels(problem.loss, problem.rows_of).advance
+        self.advance_lanes = block_newton_kernel(problem.loss, problem.rows_of)
         weight = problem.weight.astype(float)
         self.data = Rows(
             X=problem.instances.arrays,
