@@ -25,9 +25,9 @@ COLUMN_MIN_LABELS = 256
 #: Columns are padded to a multiple of this, at least what a vectorised loop takes at once.
 _PADDING = 64
 #: Number of weights that are sorted, and then merged, at a time.
-WEIGHTS_AT_A_TIME = 2**22
+CHUNK_WEIGHTS = 2**22
 #: Number of weights that are copied at a time.
-_COPIED_AT_A_TIME = 2**18
+_CHUNK_COPIED = 2**18
 
 
 @declares(
@@ -100,7 +100,7 @@ class WeightsByFeature(ByFeature):
     ----------
     indptr : ndarray of int64 of shape (n_features + 1,)
     labels : ndarray of int32
-        Labels of each posting list, rising.
+        Labels of each posting list, ascending.
     values : ndarray of float
         Their weights.
     """
@@ -238,7 +238,7 @@ def reach_of(coef: sp.csr_array) -> float:
 
 
 def transposed(coef: Any) -> Any:
-    """Return weights by feature, the labels of each rising.
+    """Return weights by feature, the labels of each ascending.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def cut(indptr: np.ndarray, at_a_time: int) -> list[int]:
 
 def pieces(coef: sp.csr_array) -> Iterator[sp.csr_array]:
     """Yield weights some labels at a time, without copies."""
-    for first, stop in itertools.pairwise(cut(coef.indptr, _COPIED_AT_A_TIME)):
+    for first, stop in itertools.pairwise(cut(coef.indptr, _CHUNK_COPIED)):
         piece = sp.csr_array((stop - first, coef.shape[1]), dtype=coef.dtype)
         begin, end = coef.indptr[first], coef.indptr[stop]
         piece.data, piece.indices = coef.data[begin:end], coef.indices[begin:end]
@@ -278,14 +278,14 @@ def pieces(coef: sp.csr_array) -> Iterator[sp.csr_array]:
 
 
 def is_canonical(coef: sp.csr_array) -> bool:
-    """Return whether the features of each label rise."""
+    """Return whether the features of each label are sorted."""
     return all(piece.has_canonical_format for piece in pieces(coef))
 
 
 def _from_file_to_file(coef: sp.csr_array) -> sp.csc_array:
     """Sort runs of labels by feature, each by itself, then merge the runs."""
     (n_labels, d), nnz, empty = coef.shape, len(coef.data), allocator_like(coef.data)
-    edges = cut(coef.indptr, WEIGHTS_AT_A_TIME)
+    edges = cut(coef.indptr, CHUNK_WEIGHTS)
     runs = empty(nnz, np.int32), empty(nnz, coef.dtype)
     ends = empty((len(edges) - 1) * (d + 1), np.int64)
     sizes = np.zeros(d, np.int64)
@@ -295,7 +295,7 @@ def _from_file_to_file(coef: sp.csr_array) -> sp.csc_array:
         sizes += np.diff(end)
     indptr = np.concatenate(([0], np.cumsum(sizes)))
     labels, values = empty(nnz, np.int32), empty(nnz, coef.dtype)
-    for first, stop in itertools.pairwise(cut(indptr, WEIGHTS_AT_A_TIME)):
+    for first, stop in itertools.pairwise(cut(indptr, CHUNK_WEIGHTS)):
         features = np.arange(stop - first)
         places = indptr[first : stop + 1].copy()
         for end in ends:  # of the earlier labels first

@@ -19,10 +19,10 @@ from sklearn_xc._weights.kernels.class_scores import (
 
 #: Most scores, and most rows, of a task: the weights are read once for each task.
 #: Fewer rows, but not below the least, where threads would be idle.
-_SCORES_PER_TASK = 2**25
-_ROWS_PER_TASK = 2048
+_CHUNK_SCORES = 2**25
+_CHUNK_ROWS = 2048
 _LEAST_ROWS = 512
-#: What the score of a pair costs, beside one of the scores of all classes.
+#: What the score of a pair costs, relative to one of the scores of all classes.
 _COST_OF_PAIR = 64
 
 
@@ -205,7 +205,7 @@ class ClassWeights:
         out = np.empty(len(classes))
         is_silent = np.zeros(X.shape[0], bool)
         is_long = _COST_OF_PAIR * np.diff(indptr) > len(self.coef)
-        step = max(1, min(_LEAST_ROWS, _SCORES_PER_TASK // len(self.coef)))
+        step = max(1, min(_LEAST_ROWS, _CHUNK_SCORES // len(self.coef)))
         long = np.flatnonzero(is_long)
         for first in range(0, len(long), step):
             some = long[first : first + step]
@@ -364,8 +364,8 @@ class ClassWeights:
 
 def _rows_per_task(n: int, n_classes: int, n_threads: int) -> int:
     for_each_thread = -(-n // n_threads)
-    rows = min(_ROWS_PER_TASK, max(_LEAST_ROWS, for_each_thread))
-    return min(n, rows, max(1, _SCORES_PER_TASK // n_classes))
+    rows = min(_CHUNK_ROWS, max(_LEAST_ROWS, for_each_thread))
+    return min(n, rows, max(1, _CHUNK_SCORES // n_classes))
 
 
 def scores_bytes(n: int, n_classes: int, itemsize: int, n_jobs: int | None) -> int:

@@ -16,9 +16,9 @@ from sklearn_xc._weights.compact import CompactWeights, compact
 from sklearn_xc._weights.kernels.row_scores import score_pairs, score_rows, topk_rows
 
 #: Rows of X scored by one task.
-ROWS_PER_TASK = 256
+CHUNK_ROWS = 256
 #: Dense scores that are held at a time for pairs.
-_PIECE = 2**20
+_CHUNK_SCORES = 2**20
 #: Cost of a weight of a pair, relative to a posting that is read for all labels.
 _COST_OF_ENTRY = 2
 
@@ -243,7 +243,7 @@ class LabelWeights:
         x = np.zeros(X.shape[1])
         score_pairs(rows.arrays, weights, *pairs, read_only(bases), is_blank, is_long, x, out)
         long = np.flatnonzero(is_long & ~is_blank)
-        step = max(1, _PIECE // coef.shape[0])
+        step = max(1, _CHUNK_SCORES // coef.shape[0])
         for first in range(0, len(long), step):
             some = long[first : first + step]
             for i, scores in zip(some, self.scores(X.take(some), 1, None, caller), strict=True):
@@ -301,12 +301,11 @@ class LabelWeights:
     @staticmethod
     def _map_rows(task: Callable[[int, int], None], n: int, n_jobs: int | None) -> None:
         """Run `task` over ranges of rows, in threads: they share the output."""
-        if n <= ROWS_PER_TASK:  # counting threads takes 10 us, a third of the time of a row
+        if n <= CHUNK_ROWS:  # counting threads takes 10 us, a third of the time of a row
             task(0, n)
             return
         Parallel(n_jobs=count_threads(n_jobs), require="sharedmem")(
-            delayed(task)(first, min(first + ROWS_PER_TASK, n))
-            for first in range(0, n, ROWS_PER_TASK)
+            delayed(task)(first, min(first + CHUNK_ROWS, n)) for first in range(0, n, CHUNK_ROWS)
         )
 
 

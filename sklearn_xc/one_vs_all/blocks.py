@@ -156,7 +156,7 @@ class BlockPlan:
     ----------
     blocks : list of ndarray of int64
         Labels of each block. Where they do not depend on each other the blocks of the most frequent
-        come first, and each has its labels in rising order.
+        come first, and each has its labels in ascending order.
     waves : list of range
         Numbers of the blocks that may run together; each wave needs those before.
     n_lanes : int
@@ -233,15 +233,15 @@ def plan_blocks(
         n_lanes //= 2
     each = workspace_bytes(n_lanes)
     most = MAX_BLOCK_LABELS
-    beside = -(-n_workers // n_processes)  # in one process
+    n_here = -(-n_workers // n_processes)  # workers of one process
     if max_memory is not None:
-        beside = max(1, min(beside, allowed // each))
-        n_workers = min(n_workers, beside * n_processes)
-        most = max(0, allowed // beside - each) // 2 // max(1, label_bytes)
+        n_here = max(1, min(n_here, allowed // each))
+        n_workers = min(n_workers, n_here * n_processes)
+        most = max(0, allowed // n_here - each) // 2 // max(1, label_bytes)
     require_bytes(
-        held + beside * each,
+        held + n_here * each,
         max_memory,
-        f"{describe(n_lanes)}, for each of {beside} workers",
+        f"{describe(n_lanes)}, for each of {n_here} workers",
         MORE_ROOM,
         caller,
     )

@@ -21,7 +21,7 @@ from sklearn_xc.one_vs_all.losses import Logistic
 Model = TypeVar("Model", bound="LinearModel")
 
 #: Scores of all classes that are held at a time where the probabilities of a row must sum to 1.
-_TOGETHER = 2**22
+_CHUNK_SCORES = 2**22
 
 
 def _is_logistic(model: Any) -> bool:
@@ -272,7 +272,7 @@ class LinearModel(XCClassifier):
         labels, scores = self.predict_topk(X, k, candidates=candidates, exclude=exclude)
         logs = _log_sigmoid(scores)
         if self._targets_kind == "classes" and not self._is_binary:
-            size = max(1, _TOGETHER // len(self.classes_))
+            size = max(1, _CHUNK_SCORES // len(self.classes_))
             for at, part in enumerate(in_parts(X, len(labels), size)):
                 of_all = _log_sigmoid(self.decision_function(part))
                 of_all[:, self._unseen_labels] = -np.inf

@@ -301,7 +301,7 @@ prune, label_names, top_k, max_memory, n_jobs, numa, verbose, \
         return self.C_
 
     def _check_grid(self) -> tuple[np.ndarray, range]:
-        """Return all values of C that may be tried, rising, and the range of the grid."""
+        """Return all values of C that may be tried, ascending, and the range of the grid."""
         name = "OvALinearXCCV: Cs"
         if isinstance(self.Cs, Integral):
             n = check_count(self.Cs, name)

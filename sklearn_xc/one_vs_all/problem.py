@@ -146,7 +146,7 @@ class OneVsAllProblem:
     columns : ndarray of int32 of shape (d,)
         Original number of each feature.
     y_indptr, y_rows : ndarray of int64 (L + 1,) and int32
-        Positive rows of each label, in CSC form, rising.
+        Positive rows of each label, in CSC form, ascending.
     weight : ndarray of shape (n,)
         Positive row weights, of the dtype of X.
     plus, minus : ndarray of float64 of shape (L,)
@@ -419,8 +419,8 @@ def arranged(
 ) -> tuple[CsrRows | DenseRows, np.ndarray, np.ndarray]:
     """Return instances in the fastest order, with the old numbers of instances and features.
 
-    Features are sorted by falling frequency, which helps the cache, and instances by rising number
-    of non-zeros, which helps branch prediction. Dense instances keep their order.
+    Features are sorted by descending frequency, which helps the cache, and instances by ascending
+    number of non-zeros, which helps branch prediction. Dense instances keep their order.
     """
     n, d = instances.shape
     if isinstance(instances, DenseRows):
@@ -470,7 +470,7 @@ def _feature_counts(instances: CsrRows) -> np.ndarray:
 
 
 def _rearranged(targets: Targets, order: np.ndarray) -> np.ndarray:
-    """Return the positive rows of each label, rising, for instances in another order."""
+    """Return the positive rows of each label, ascending, for instances in another order."""
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     rows = place[targets.rows]

@@ -59,7 +59,7 @@ from sklearn_xc.one_vs_all.warm_start import (
 #: costs, the first block would promise six times the time that is left.
 POSITIVES_COST = 0.02
 #: Weights assembled at a time.
-WEIGHTS_AT_A_TIME = 2**24
+CHUNK_WEIGHTS = 2**24
 #: Bytes for each row, feature, label and positive, at the peak.
 _ROW_BYTES, _FEATURE_BYTES, _LABEL_BYTES, _POSITIVE_BYTES = 112, 64, 300, 48
 #: Pruning is reported if it adds more than this share to the sum of all objectives. It was below
@@ -139,7 +139,7 @@ def check_memory(estimator: Any, X: CsrRows | DenseRows, targets: Targets) -> bo
 
 
 class _FitBytes(NamedTuple):
-    """Peak memory of a fit besides weights and the workspace of threads.
+    """Peak memory of a fit, without weights and the workspace of threads.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ def _fit_bytes(
 
 
 def held_bytes(problem: OneVsAllProblem) -> int:
-    """Return the bytes that a fit holds besides workspace and weights."""
+    """Return the bytes that a fit holds, without workspace and weights."""
     needed = _bytes_of(problem)
     return needed.always + needed.shared + (0 if problem.in_files else needed.copies)
 
@@ -456,7 +456,7 @@ def assemble_weights(
     """Stack the rows of all blocks in the order of the labels; the blocks are emptied on the way.
 
     Weights are written from the first label to the last, and rows that no later label needs are
-    released, so that weights are held about once. Blocks have their labels in rising order, and
+    released, so that weights are held about once. Blocks have their labels in ascending order, and
     labels that share a row are represented by the last one.
 
     Parameters
@@ -488,7 +488,7 @@ def assemble_weights(
     last = np.full(edges[-1], -1)
     np.maximum.at(last, row_of_label, np.arange(len(row_of_label)))
     needed = [np.maximum.accumulate(last[a:b]) for a, b in itertools.pairwise(edges)]
-    cuts = np.searchsorted(indptr, np.arange(WEIGHTS_AT_A_TIME, indptr[-1], WEIGHTS_AT_A_TIME))
+    cuts = np.searchsorted(indptr, np.arange(CHUNK_WEIGHTS, indptr[-1], CHUNK_WEIGHTS))
     for first, stop in itertools.pairwise(np.unique([0, *cuts, len(row_of_label)])):
         order = first + np.argsort(row_of_label[first:stop], kind="stable")
         limits = np.searchsorted(row_of_label[first:stop], edges, sorter=order - first)

@@ -198,7 +198,7 @@ def _write_start(last: np.ndarray, out: np.ndarray, Cs: np.ndarray) -> None:
 
 
 def path_bytes(d: int, n_lanes: int, itemsize: int) -> int:
-    """Return the bytes of a block's path besides the solver's workspace."""
+    """Return the bytes of a block's path in addition to the solver's workspace."""
     # The last two solutions, one to be overwritten by the start, and the new one as CSR.
     return LABELS_PER_LANE * n_lanes * (d + 1) * (3 * itemsize + 4)
 

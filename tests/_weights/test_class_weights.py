@@ -159,7 +159,7 @@ def test_threads_and_tasks_change_no_bit(monkeypatch, rows_per_task, n_jobs):
         )
 
     expected = everything(1)
-    monkeypatch.setattr(class_weights, "_ROWS_PER_TASK", rows_per_task)
+    monkeypatch.setattr(class_weights, "_CHUNK_ROWS", rows_per_task)
     for found, value in zip(everything(n_jobs), expected, strict=True):
         assert found.tobytes() == value.tobytes()
 

@@ -88,7 +88,7 @@ def test_some_labels_score_the_bits_that_they_score_among_all():
 
 @pytest.mark.parametrize(("piece", "cost"), [(1, 1e9), (2**20, 1e9), (2**20, 0), (50, 2)])
 def test_scores_of_pairs_are_those_of_all(piece, cost, monkeypatch):
-    monkeypatch.setattr(label_weights, "_PIECE", piece)
+    monkeypatch.setattr(label_weights, "_CHUNK_SCORES", piece)
     monkeypatch.setattr(label_weights, "_COST_OF_ENTRY", cost)
     rng = np.random.default_rng(0)
     coef = sp.random_array((40, 12), density=0.2, random_state=rng, data_sampler=rng.normal)

@@ -47,7 +47,7 @@ def test_from_file_to_file(n_labels, d, share, at_a_time, dtype, seed):
     coef = sp.csr_array(W.astype(dtype))
     expected = arrange_by_feature(coef)
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("WEIGHTS_AT_A_TIME", "_COPIED_AT_A_TIME"):
+        for name in ("CHUNK_WEIGHTS", "_CHUNK_COPIED"):
             patch.setattr(by_feature, name, at_a_time)
         found = arrange_by_feature(in_files(coef))
     for field in fields(expected):
@@ -63,7 +63,7 @@ def test_weights_of_a_fit_are_saved_from_files(tmp_path, monkeypatch):
     plain = OvALinearXC().fit(X, Y)
     plain.save(tmp_path / "plain")
     monkeypatch.setattr(training, "allocator", lambda in_files, who: _in_files)
-    monkeypatch.setattr(by_feature, "WEIGHTS_AT_A_TIME", 100)
+    monkeypatch.setattr(by_feature, "CHUNK_WEIGHTS", 100)
     model = OvALinearXC().fit(X, Y)
     assert is_in_file(model.coef_.data)
     assert is_in_file(model._weights.by_feature.values)

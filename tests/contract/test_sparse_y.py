@@ -174,7 +174,7 @@ def test_no_array_has_a_cell_for_each_instance_and_label(entry, monkeypatch):
     if entry.many_labels is None:
         pytest.skip("draws and clusters all labels: minutes")
     # Bounded pieces of scores, here smaller than all scores of so few rows.
-    monkeypatch.setattr("sklearn_xc._weights.class_weights._SCORES_PER_TASK", 2**20)
+    monkeypatch.setattr("sklearn_xc._weights.class_weights._CHUNK_SCORES", 2**20)
 
     def many(n, n_labels):
         labels, indptr = np.arange(2 * n) % 100 * (n_labels // 100), np.arange(0, 2 * n + 1, 2)

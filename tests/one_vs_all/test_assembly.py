@@ -61,7 +61,7 @@ def test_blocks_are_stacked_in_the_order_of_the_labels(n_rows, n_labels, cuts, s
             )
         )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "WEIGHTS_AT_A_TIME", at_a_time)
+        patch.setattr(training, "CHUNK_WEIGHTS", at_a_time)
         patch.setattr(training, "release", overwrite)
         coef = assemble_weights(solutions, row_of_label, 5)
     assert coef.has_canonical_format

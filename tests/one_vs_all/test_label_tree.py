@@ -39,7 +39,7 @@ def test_no_tree_costs_less(targets, at_a_time, make_problem):
     problem = make_problem(sp.csr_array(np.ones((len(Y), 1))), sp.csr_array(Y), weight=weight)
     m = Y.shape[1]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ovap, "PAIRS_AT_A_TIME", at_a_time)
+        patch.setattr(ovap, "CHUNK_PAIRS", at_a_time)
         parents = span_labels(problem, np.arange(m))
     assert len(topological(parents)) == m  # a tree
     cost = distances(Y, weight)

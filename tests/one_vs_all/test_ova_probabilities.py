@@ -51,7 +51,7 @@ def test_after_a_sparse_fit_the_best_labels_are_stored(make, xy):
 @pytest.mark.parametrize("kind", ["classes", "two classes", "dense", "sparse"])
 @pytest.mark.parametrize("together", [2**22, 28])
 def test_best_labels_have_the_same(kind, together, xy, monkeypatch):
-    monkeypatch.setattr("sklearn_xc.one_vs_all.model._TOGETHER", together)
+    monkeypatch.setattr("sklearn_xc.one_vs_all.model._CHUNK_SCORES", together)
     X, Y = xy
     y = {"classes": classes_of(Y), "two classes": classes_of(Y) > 1, "dense": Y.toarray()}
     model = fit(X, y.get(kind, Y))

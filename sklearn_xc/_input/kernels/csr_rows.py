@@ -39,7 +39,7 @@ def arrange_rows(indptr, indices, data, order, number, out_indptr, out_indices, 
 
 @kernel
 def transpose_rows(indptr, indices, data, places, out_rows, out_data):
-    """Write rows by feature: a CSC matrix, the rows of each feature rising.
+    """Write rows by feature: a CSC matrix, the rows of each feature ascending.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ def mark_words(d):
 
 @inlined
 def number_features(indices, marks, position, touched, local):
-    """Write the features that occur to `touched`, rising, and return how many they are.
+    """Write the features that occur to `touched`, ascending, and return how many they are.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ def choose_widths(indptr, labels, counts, widths):
     Parameters
     ----------
     indptr, labels : ndarray of int64 and int32
-        Lists that are not packed; labels rise.
+        Lists that are not packed; labels ascend.
     counts, widths : ndarray of int32 and uint8 of shape (n_features,)
         Overwritten. Counts have the postings of code 0.
     """

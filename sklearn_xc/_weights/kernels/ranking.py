@@ -131,7 +131,7 @@ def choose_labels(scores, begin, first_label, k, size, floor, labels, best):
     begin : int
         Position of the first score to take.
     first_label : int
-        Calls go through the labels in rising order.
+        Calls go through the labels in ascending order.
     k : int
         At least 1.
     size : uint64

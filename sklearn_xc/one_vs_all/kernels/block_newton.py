@@ -303,7 +303,7 @@ def block_newton_kernel(loss: Any, rows_of: ModuleType) -> Any:
         occupied : ndarray of int64
             Numbers of the lanes.
         candidates, n_candidates : ndarray of int32 and int64
-            For each of `occupied`, the rows that may have a loss at the trial point, rising (not
+            For each of `occupied`, the rows that may have a loss at the trial point, ascending (not
             read where every row has one), and their number. Overwritten. For lanes with working
             sets, one list as work space.
         cg : tuple

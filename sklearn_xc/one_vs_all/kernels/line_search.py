@@ -48,7 +48,7 @@ ROUNDING = 16 * np.finfo(np.float64).eps
 
 @inlined
 def merge_rows(a, b, out):
-    """Write the union of two rising lists of rows and return its length; `out` may not be `b`."""
+    """Write the union of two ascending lists and return its length; `out` may not be `b`."""
     i = 0
     j = 0
     n = 0
@@ -67,7 +67,7 @@ def merge_rows(a, b, out):
 
 @inlined
 def mark_positives(rows, positives, sign):
-    """Write 1 for the rows among `positives` and -1 for the others; both lists rise."""
+    """Write 1 for the rows among `positives` and -1 for the others; both lists ascend."""
     j = 0
     for r in range(rows.shape[0]):
         while j < positives.shape[0] and positives[j] < rows[r]:

@@ -1,8 +1,8 @@
 """Newton-CG with line search for a block of labels, in lockstep.
 
-Each label's problem is solved on its own: its arithmetic does not depend on the labels beside it.
-They share the one step that reads all of X, the screen, which costs little more for 64 labels than
-for one. A label that has converged leaves its lane to the next one in the queue.
+Each label's problem is solved on its own: its arithmetic does not depend on the other labels. They
+share the one step that reads all of X, the screen, which costs little more for 64 labels than for
+one. A label that has converged leaves its lane to the next one in the queue.
 
 The steps of section 2 of Schultheis and Babbar (2022), after Galli and Lin (2021), and their
 places:
@@ -81,7 +81,7 @@ _ROUNDINGS = 8.0
 #: Active rows are copied compactly if they have at most this many times d non-zeros.
 _COPY_FEATURES = 8
 #: Candidates of the lanes in a call of ``advance``: Ctrl-C waits for its end.
-_ROWS_PER_CALL = 2**20
+_CHUNK_ROWS = 2**20
 
 #: Sample of rows for ``limit_step``: share of all rows, least and largest number.
 SAMPLE_SHARE = 0.01
@@ -167,7 +167,7 @@ class NewtonStep(NamedTuple):
 
 
 def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int, side_by_side: bool = False) -> int:
-    """Return about how many bytes a block's workspace takes besides X and the weights found.
+    """Return about how many bytes a block's workspace takes, without X and the weights found.
 
     `side_by_side` is ``is_side_by_side`` of the problem.
     """
@@ -625,7 +625,7 @@ class _Block:
             work[:] = problem.n_samples
         first = 0
         while first < len(occupied):
-            last = first + max(1, int((np.cumsum(work[first:]) <= _ROWS_PER_CALL).sum()))
+            last = first + max(1, int((np.cumsum(work[first:]) <= _CHUNK_ROWS).sum()))
             self.advance(
                 self.data,
                 self.no_sets,

@@ -23,10 +23,10 @@ from sklearn_xc.one_vs_all.kernels.screen import (
 from sklearn_xc.one_vs_all.problem import OneVsAllProblem
 
 #: Rows and non-zeros of a call of a compiled screen: Ctrl-C waits for its end.
-_ROWS_PER_CALL = 2**16
-_NONZEROS_PER_CALL = 2**25
+_CHUNK_ROWS = 2**16
+_CHUNK_NONZEROS = 2**25
 #: Rows of a dense X that are scored at a time: with 64 lanes they stay in the cache.
-_DENSE_ROWS = 1024
+_CHUNK_DENSE_ROWS = 1024
 
 
 def make_screen(problem: OneVsAllProblem, n_lanes: int) -> "Screen":
@@ -44,7 +44,7 @@ class Screen(ABC):
     Attributes
     ----------
     candidates : ndarray of int32 of shape (>= n_lanes, n)
-        The rows listed for each trial point, rising. Pages that are never written take no memory.
+        Rows listed for each trial point, ascending. Pages that are never written take no memory.
     """
 
     def __init__(self, n_lanes: int, n_samples: int) -> None:
@@ -162,7 +162,7 @@ class DenseScreen(Screen):
         self.problem = problem
         self.values = problem.instances.arrays[0]
         self.norms = np.sqrt(np.einsum("ij,ij->i", self.values, self.values, dtype=np.float64))
-        self.scores = np.empty((_DENSE_ROWS, n_lanes), problem.dtype)
+        self.scores = np.empty((_CHUNK_DENSE_ROWS, n_lanes), problem.dtype)
 
     def list_candidates(
         self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
@@ -175,8 +175,8 @@ class DenseScreen(Screen):
         # |fl(x.w) - x.w| <= d eps |x| |w| in any order of summation; and the comparison's own.
         slack = 2 * (d + 8) * np.finfo(self.values.dtype).eps * np.sqrt(lanes.trial_norm2[occupied])
         counts = np.zeros(len(occupied), np.int64)
-        for first in range(0, n, _DENSE_ROWS):
-            last = min(first + _DENSE_ROWS, n)
+        for first in range(0, n, _CHUNK_DENSE_ROWS):
+            last = min(first + _CHUNK_DENSE_ROWS, n)
             scores = self.scores.reshape(-1)[: (last - first) * len(occupied)]
             scores = scores.reshape(last - first, len(occupied))
             np.matmul(self.values[first:last], weights, out=scores)
@@ -198,6 +198,6 @@ def row_ranges(indptr: np.ndarray) -> list[tuple[int, int]]:
     cuts = [0]
     while cuts[-1] < n:
         first = cuts[-1]
-        last = int(np.searchsorted(indptr, indptr[first] + _NONZEROS_PER_CALL, side="right")) - 1
-        cuts.append(min(max(last, first + 1), first + _ROWS_PER_CALL, n))
+        last = int(np.searchsorted(indptr, indptr[first] + _CHUNK_NONZEROS, side="right")) - 1
+        cuts.append(min(max(last, first + 1), first + _CHUNK_ROWS, n))
     return list(itertools.pairwise(cuts))

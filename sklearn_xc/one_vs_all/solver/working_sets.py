@@ -654,7 +654,7 @@ class WorkingSetSolver:
 
 
 def working_set_bytes(n: int, d: int, n_lanes: int, itemsize: int) -> int:
-    """Return about how many bytes a solver takes besides X, its posting lists, and the weights."""
+    """Return about how many bytes a solver takes, without X, its posting lists and the weights."""
     # Copied rows with their features, two points, and copies of the current and verified points.
     entry = (4 + itemsize) + 4 + 2 * itemsize + 2 * (4 + itemsize)
     return n_lanes * ENTRIES_PER_LANE * entry + n * (4 + 4 + 1) + d * (8 + itemsize)

@@ -11,7 +11,7 @@ from sklearn_xc.one_vs_all.solver.newton_cg import solve_all_negative
 from sklearn_xc.one_vs_all.starts.protocol import Initialiser
 
 #: Pairs of labels counted at a time; they take about 100 MB.
-PAIRS_AT_A_TIME = 2**21
+CHUNK_PAIRS = 2**21
 
 #: An edge is a row of its cost and of two labels by rank, the first one smaller; -1 is the root.
 _Edges = np.ndarray
@@ -167,7 +167,7 @@ def span_labels(problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray:
     for edges in _pairs(Y, weight, problem.weight.astype(np.float64)):
         found.append(edges)
         n_found += len(edges)
-        if n_found >= max(m, PAIRS_AT_A_TIME):
+        if n_found >= max(m, CHUNK_PAIRS):
             tree, found, n_found = _least(tree, found, m), [], 0
     tree = _least(tree, found, m)
     _, before = breadth_first_order(_graph(np.ones(m), tree, m), 0, directed=False)
@@ -214,9 +214,7 @@ def _pairs(Y: sp.csc_array, weight: np.ndarray, row_weight: np.ndarray) -> Itera
     first = 0
     m = Y.shape[1]
     while first < m:
-        last = max(
-            first + 1, int(np.searchsorted(made, made[first] + PAIRS_AT_A_TIME, "right")) - 1
-        )
+        last = max(first + 1, int(np.searchsorted(made, made[first] + CHUNK_PAIRS, "right")) - 1)
         common = (by_label[first:last] @ by_row).tocoo()
         rarer = common.row + first
         other = common.col
