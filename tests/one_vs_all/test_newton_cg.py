@@ -9,7 +9,6 @@ from sklearn_xc._parallel.progress import StopFlag
 from sklearn_xc.one_vs_all.losses import LOSSES
 from sklearn_xc.one_vs_all.problem import sum_instances
 from sklearn_xc.one_vs_all.solver.newton_cg import solve_block
-from sklearn_xc.one_vs_all.starts import Zero
 
 CONVERGED, OUT_OF_ITERATIONS, STALLED = range(3)
 
@@ -106,7 +105,7 @@ def test_a_set_flag_stops_the_block(xy, make_problem):
     problem = make_problem(*xy)
     sums, stop = sum_instances(problem), StopFlag()
     labels = np.arange(15)
-    solve_block(problem, sums, Zero(), None, labels, 4, stop)
+    solve_block(problem, sums, None, None, labels, 4, stop)
     stop.set()
     with pytest.raises(KeyboardInterrupt):
-        solve_block(problem, sums, Zero(), None, labels, 4, stop)
+        solve_block(problem, sums, None, None, labels, 4, stop)

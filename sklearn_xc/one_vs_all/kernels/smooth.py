@@ -102,8 +102,9 @@ def smooth_loss_kernel(loss: Any) -> Any:
         first, last : int
             Range of the rows.
         targets : tuple of ndarray
-            ``(positives, next_positive, end)``: positive rows of all labels, ascending for each, and for
-            each lane the range of its positives from `first` on. `next_positive` is advanced.
+            ``(positives, next_positive, end)``: positive rows of all labels, ascending for each,
+            and for each lane the range of its positives from `first` on. `next_positive` is
+            advanced.
         costs : tuple of ndarray of float64 of shape (LANES,)
             Weights of the losses of positives and negatives.
         point : ndarray of shape (d + 1, LANES)

@@ -6,9 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
-from sklearn_xc.one_vs_all.problem import InstanceSums, OneVsAllProblem, PositiveSums
+from sklearn_xc.one_vs_all.problem import InstanceSums, OneVsAllProblem
 from sklearn_xc.one_vs_all.solver.newton_cg import solve_all_negative
-from sklearn_xc.one_vs_all.starts.protocol import Initialiser
+from sklearn_xc.one_vs_all.starts.protocol import SameStart
 
 #: Pairs of labels counted at a time; they take about 100 MB.
 CHUNK_PAIRS = 2**21
@@ -18,7 +18,7 @@ _Edges = np.ndarray
 _EDGE = np.dtype([("cost", np.float64), ("one", np.int64), ("other", np.int64)])
 
 
-class OneVsAllPrimal(Initialiser):
+class OneVsAllPrimal(SameStart):
     """Start every label at the solution of the problem without positives.
 
     An accurate solution of the all-negative problem has nearly every instance at the kink of the
@@ -60,23 +60,6 @@ class OneVsAllPrimal(Initialiser):
         w[solution.indices] = solution.values
         w[-1] = solution.intercepts[0]
         return w
-
-    def mixtures(
-        self, prepared: np.ndarray, problem: OneVsAllProblem, positives: PositiveSums
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Return the all-negative solution for every label."""
-        m = len(positives.weight)
-        return np.zeros(m), np.ones(m), prepared
-
-    def start(
-        self,
-        prepared: np.ndarray,
-        problem: OneVsAllProblem,
-        label: int,
-        positive_sum: np.ndarray,
-    ) -> np.ndarray:
-        """Return the all-negative solution, the same for every label."""
-        return prepared
 
 
 class OneVsAllPrimalPlusPlus(OneVsAllPrimal):

@@ -174,7 +174,24 @@ class Initialiser(BaseEstimator, ABC):
         return f"{type(self).__name__}({values})"
 
 
-class Bias(Initialiser):
+class SameStart(Initialiser):
+    """Base class of initialisers that start all labels at the vector that ``prepare`` returns."""
+
+    def mixtures(
+        self, prepared: np.ndarray, problem: OneVsAllProblem, positives: PositiveSums
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return the same vector for every label."""
+        m = len(positives.weight)
+        return np.zeros(m), np.ones(m), prepared
+
+    def start(
+        self, prepared: np.ndarray, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
+    ) -> np.ndarray:
+        """Return the vector, the same for every label."""
+        return prepared
+
+
+class Bias(SameStart):
     """Start with an intercept alone.
 
     Parameters
@@ -202,25 +219,14 @@ class Bias(Initialiser):
     def __init__(self, weight: float = -2.0) -> None:
         self.weight = weight
 
-    def mixtures(
-        self, prepared: Any, problem: OneVsAllProblem, positives: PositiveSums
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Return the intercept alone."""
-        m = len(positives.weight)
-        shared = np.zeros(problem.n_features + 1)
-        shared[-1] = self.weight
-        return np.zeros(m), np.ones(m), shared
-
-    def start(
-        self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
-    ) -> np.ndarray:
+    def prepare(self, problem: OneVsAllProblem, sums: InstanceSums) -> np.ndarray:
         """Return zeros with ``weight`` as the intercept."""
         w = np.zeros(problem.n_features + 1)
         w[-1] = self.weight
         return w
 
 
-class Zero(Initialiser):
+class Zero(SameStart):
     """Start at zero.
 
     Examples
@@ -238,16 +244,7 @@ class Zero(Initialiser):
     True
     """
 
-    def mixtures(
-        self, prepared: Any, problem: OneVsAllProblem, positives: PositiveSums
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Return zero vectors, as multiples of 0 for every label."""
-        none = np.zeros(len(positives.weight))
-        return none, none, np.zeros(problem.n_features + 1)
-
-    def start(
-        self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
-    ) -> np.ndarray:
+    def prepare(self, problem: OneVsAllProblem, sums: InstanceSums) -> np.ndarray:
         """Return the zero vector."""
         return np.zeros(problem.n_features + 1)
 
