@@ -106,16 +106,8 @@ def _score_row(X, i, weights, bases, order, scores):
     for label in range(base.shape[0]):
         scores[label] = base[label]
     row, lists = (indices, data, order, n, n_lists), (w_indptr, w_labels, w_values)
-    _add_features(row, lists, slot, columns, packing, scores)
-
-
-@inlined
-def _add_features(row, lists, slot, columns, packing, scores):
-    """Add the weights of the features of a row to `scores`, columns four at a time."""
-    if packing is None:  # an argument of its own, so that numba compiles one branch alone
-        _add_floats(row, lists, slot, columns, scores)
-    else:
-        _add_codes(row, lists, slot, columns, packing, scores)
+    _add_lists(row, lists, packing, scores)
+    _add_columns(row, slot, columns, packing, scores)
 
 
 @inlined
@@ -140,66 +132,62 @@ def _order_row(indptr, indices, i, slot, order):
 
 
 @inlined
-def _add_floats(row, lists, slot, columns, scores):
-    indices, data, order, n, n_lists = row
-    w_indptr, w_labels, w_values = lists
+def _add_lists(row, lists, packing, scores):
+    """Add the features of a row that have posting lists to `scores`."""
+    indices, data, order, _, n_lists = row
+    begins, w_labels, w_values = lists
     for q in range(n_lists):
         t = np.uint64(order[q])
-        value = data[t]
         j = np.uint32(indices[t])
-        for p in range(np.uint64(w_indptr[j]), np.uint64(w_indptr[j + _ONE])):
-            scores[np.uint32(w_labels[p])] += value * w_values[p]
-    q = n_lists
-    while q + 4 <= n:
-        t0, t1, t2, t3 = order[q], order[q + 1], order[q + 2], order[q + 3]
-        v0, v1, v2, v3 = data[t0], data[t1], data[t2], data[t3]
-        c0 = columns[slot[indices[t0]]]
-        c1 = columns[slot[indices[t1]]]
-        c2 = columns[slot[indices[t2]]]
-        c3 = columns[slot[indices[t3]]]
-        for label in range(scores.shape[0]):
-            scores[label] += (v0 * c0[label] + v1 * c1[label]) + (v2 * c2[label] + v3 * c3[label])
-        q += 4
-    while q < n:
-        t0 = order[q]
-        v0 = data[t0]
-        c0 = columns[slot[indices[t0]]]
-        for label in range(scores.shape[0]):
-            scores[label] += v0 * c0[label]
-        q += 1
+        value = _scaled(data[t], j, packing)
+        if packing is None:
+            for p in range(np.uint64(begins[j]), np.uint64(begins[j + _ONE])):
+                scores[np.uint32(w_labels[p])] += value * w_values[p]
+        else:  # packed: `w_labels` has the number of postings
+            widths, _, weight_of_code = packing
+            begin, count, width = np.uint64(begins[j]), np.uint64(w_labels[j]), np.uint64(widths[j])
+            add_packed_list(value, begin, count, width, weight_of_code, w_values, scores)
 
 
 @inlined
-def _add_codes(row, lists, slot, columns, packing, scores):
-    """Add features as ``_add_floats`` does with the weights that the codes represent."""
+def _add_columns(row, slot, columns, packing, scores):
+    """Add the features of a row that have columns to `scores`, four at a time."""
     indices, data, order, n, n_lists = row
-    begins, counts, packed = lists
-    widths, scale, weight_of_code = packing
-    for q in range(n_lists):
-        t = np.uint64(order[q])
-        j = np.uint32(indices[t])
-        begin, count, width = np.uint64(begins[j]), np.uint64(counts[j]), np.uint64(widths[j])
-        add_packed_list(data[t] * scale[j], begin, count, width, weight_of_code, packed, scores)
     q = n_lists
     while q + 4 <= n:
         t0, t1, t2, t3 = order[q], order[q + 1], order[q + 2], order[q + 3]
         j0, j1, j2, j3 = indices[t0], indices[t1], indices[t2], indices[t3]
-        v0, v1 = data[t0] * scale[j0], data[t1] * scale[j1]
-        v2, v3 = data[t2] * scale[j2], data[t3] * scale[j3]
+        v0, v1 = _scaled(data[t0], j0, packing), _scaled(data[t1], j1, packing)
+        v2, v3 = _scaled(data[t2], j2, packing), _scaled(data[t3], j3, packing)
         c0, c1, c2, c3 = columns[slot[j0]], columns[slot[j1]], columns[slot[j2]], columns[slot[j3]]
         for label in range(scores.shape[0]):
-            w0, w1 = weight_of_column(c0[label], scores), weight_of_column(c1[label], scores)
-            w2, w3 = weight_of_column(c2[label], scores), weight_of_column(c3[label], scores)
+            w0, w1 = _weight(c0[label], packing, scores), _weight(c1[label], packing, scores)
+            w2, w3 = _weight(c2[label], packing, scores), _weight(c3[label], packing, scores)
             scores[label] += (v0 * w0 + v1 * w1) + (v2 * w2 + v3 * w3)
         q += 4
     while q < n:
-        t0 = order[q]
-        j0 = indices[t0]
-        v0 = data[t0] * scale[j0]
+        j0 = indices[order[q]]
+        v0 = _scaled(data[order[q]], j0, packing)
         c0 = columns[slot[j0]]
         for label in range(scores.shape[0]):
-            scores[label] += v0 * weight_of_column(c0[label], scores)
+            scores[label] += v0 * _weight(c0[label], packing, scores)
         q += 1
+
+
+@inlined
+def _scaled(value, j, packing):
+    """Return a value of X, times the scale of its feature where weights are codes."""
+    if packing is None:  # numba compiles one of the branches
+        return value
+    return value * packing[1][j]
+
+
+@inlined
+def _weight(entry, packing, scores):
+    """Return the weight that an entry of a column is, or represents."""
+    if packing is None:
+        return entry
+    return weight_of_column(entry, scores)
 
 
 @inlined
