@@ -93,20 +93,6 @@ def describe_positives(X, weight, Y, labels, mean, work, touched, out):
 
 
 @kernel
-def count_entries(X, lists, out):
-    """Write the number of non-zeros in the rows of each lane."""
-    indptr = X[0]
-    row_indptr, rows = lists
-    for c in range(out.shape[0]):
-        total = np.int64(0)
-        for r in range(row_indptr[c], row_indptr[c + 1]):
-            if rows[r] >= 0:
-                i = np.uint32(rows[r])
-                total += indptr[i + _ONE] - indptr[i]
-        out[c] = total
-
-
-@kernel
 def order_by_length(X, n_positives, lists):
     """Sort the rows of each lane by length, in place, after its positives and -1, which lead.
 
@@ -363,19 +349,3 @@ def prune_points(lanes, prune, lists, verified, dense, weights, rises):
             squares += max(-np.float64(dense[i]), 0.0) ** 2
             dense[i] = 0
         rises[c] = math.sqrt(squares)
-
-
-@kernel
-def list_pruned(points, prune, out_indptr, out_features, out_values):
-    """Write the non-zero weights of sparse points after pruning."""
-    point_indptr, features, weights = points
-    at = np.int64(0)
-    out_indptr[0] = 0
-    for c in range(out_indptr.shape[0] - 1):
-        for t in range(point_indptr[c], point_indptr[c + 1]):
-            v = weights[t + c]
-            if v != 0 and abs(v) >= prune:
-                out_features[at] = features[t]
-                out_values[at] = v
-                at += 1
-        out_indptr[c + 1] = at

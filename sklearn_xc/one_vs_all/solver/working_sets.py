@@ -44,10 +44,8 @@ from sklearn_xc.one_vs_all.kernels.row_search import (
 )
 from sklearn_xc.one_vs_all.kernels.working_set import (
     copy_rows_of_lanes,
-    count_entries,
     describe_positives,
     keep_near_rows,
-    list_pruned,
     mix_points,
     move_points,
     order_by_length,
@@ -247,6 +245,7 @@ class WorkingSetSolver:
         self.most_entries = ENTRIES_PER_LANE * n_lanes
         self.X = problem.instances.arrays
         self.Y = problem.y_indptr, problem.y_rows
+        self.lengths = np.diff(self.X[0])
         self.n_nonzeros = len(self.X[-1])
         self.kink = -float(problem.loss.active_below)
         self.sample = sample_of(n, SAMPLE_ROWS)
@@ -408,10 +407,8 @@ class WorkingSetSolver:
 
     def _improve(self, batch: Batch, shared: np.ndarray) -> Batch:
         """Solve labels on their working sets, as many at a time as there is room for."""
-        lengths = np.diff(self.X[0])
-        sizes = np.add.reduceat(
-            np.where(batch.rows < 0, 0, lengths[batch.rows]), batch.row_indptr[:-1]
-        )
+        lengths = np.where(batch.rows < 0, 0, self.lengths[batch.rows])
+        sizes = np.add.reduceat(lengths, batch.row_indptr[:-1])
         chunk = np.cumsum(sizes) // self.most_entries
         parts = [self._improve_some(batch.take(chunk == c), shared) for c in np.unique(chunk)]
         return parts[0] if len(parts) == 1 else _joined(parts)
@@ -470,9 +467,7 @@ class WorkingSetSolver:
         m = len(batch)
         dtype = self.problem.dtype
         order_by_length(self.X, batch.n_positives, batch.lists)
-        entries = np.empty(m, np.int64)
-        count_entries(self.X, batch.lists, entries)
-        total = int(entries.sum())
+        total = int(self.lengths[batch.rows[batch.rows >= 0]].sum())
         out = (
             self._room("indptr", len(batch.rows) + m, np.int64),
             self._room("indices", total, np.int32),
@@ -657,7 +652,7 @@ def working_set_bytes(n: int, d: int, n_lanes: int, itemsize: int) -> int:
     """Return about how many bytes a solver takes, without X, its posting lists and the weights."""
     # Copied rows with their features, two points, and copies of the current and verified points.
     entry = (4 + itemsize) + 4 + 2 * itemsize + 2 * (4 + itemsize)
-    return n_lanes * ENTRIES_PER_LANE * entry + n * (4 + 4 + 1) + d * (8 + itemsize)
+    return n_lanes * ENTRIES_PER_LANE * entry + n * (8 + 4 + 4 + 1) + d * (8 + itemsize)
 
 
 def labels_that_pay(problem: OneVsAllProblem, screen: Screen, labels: np.ndarray) -> np.ndarray:
@@ -708,12 +703,10 @@ def _growth(n_positives: np.ndarray) -> np.ndarray:
 
 def weights_of(batch: Batch, prune: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the pruned weights of a batch as CSR arrays, with unsorted features."""
-    indptr = np.empty(len(batch) + 1, np.int64)
-    features = np.empty_like(batch.features)
-    values = np.empty(len(features), batch.weights.dtype)
-    list_pruned(batch.points, prune, indptr, features, values)
-    # Copies: most weights are pruned, and the kept ones must not hold the memory of all.
-    return indptr, features[: indptr[-1]].copy(), values[: indptr[-1]].copy()
+    values = np.delete(batch.weights, batch.indptr[1:] + np.arange(len(batch)))
+    is_kept = (values != 0) & (np.abs(values) >= np.float64(prune))
+    indptr = np.concatenate(([0], np.cumsum(is_kept)))[batch.indptr]
+    return indptr, batch.features[is_kept], values[is_kept]
 
 
 def _some(batch: Batch, which: np.ndarray, is_solved: bool) -> Iterator[tuple[Batch, bool]]:
