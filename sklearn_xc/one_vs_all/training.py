@@ -40,6 +40,7 @@ from sklearn_xc.one_vs_all.problem import (
 from sklearn_xc.one_vs_all.solver.newton_cg import (
     STATUS_NAMES,
     BlockSolution,
+    LabelReport,
     largest_array,
     solve_block,
     workspace_bytes,
@@ -269,14 +270,18 @@ def solve_all(
             found = store.get(number, labels, problem)
             results[number] = None if found is None else [spill_weights(found, spill)]
     known = {number for number, found in enumerate(results) if found is not None}
-    progress = None if fit is None else _BlockProgress(fit, problem, group, plan, known)
+    labels_of = np.bincount(group, minlength=problem.n_labels)
+    sizes = [int(labels_of[block].sum()) for block in plan.blocks]
+    progress = None if fit is None else _begin_progress(fit, problem, sizes, plan, known)
 
     def keep(number: int, found: list[BlockSolution]) -> None:
         if store is not None:
             store.put(number, found[0])
         results[number] = [spill_weights(one, spill) for one in found]
         if progress is not None:
-            progress.end(number)
+            progress.part(number).begin().end()
+            n_done = sum(sizes[i] for i, one in enumerate(results) if one is not None)
+            progress.ended(f"{n_done / problem.n_labels:.0%}", number)
 
     with one_blas_thread():
         largest = problem.at_cost(factors[-1])
@@ -289,7 +294,7 @@ def solve_all(
         shared = _Shared(problem, factors, sums, initialiser, prepared, plan.n_lanes, StopFlag())
         _solve_blocks(shared, plan, known, starts, engine, keep)
     if progress is not None:
-        progress.progress.close()
+        progress.close()
     row_of_distinct = np.full(problem.n_labels, -1)
     row_of_distinct[np.concatenate(plan.blocks)] = np.arange(len(distinct))
     return [list(of_C) for of_C in zip(*results, strict=True)], row_of_distinct[group]
@@ -377,40 +382,24 @@ def _plan(
         return plan
 
 
-class _BlockProgress:
-    """Progress by blocks, whose lines count labels; callbacks see each block when it ends."""
-
-    def __init__(
-        self,
-        fit: Fit,
-        problem: OneVsAllProblem,
-        group: np.ndarray,
-        plan: BlockPlan,
-        known: Collection[int],
-    ) -> None:
-        labels_of = np.bincount(group, minlength=problem.n_labels)
-        counts = np.diff(problem.y_indptr)
-        self._n_labels = len(group)
-        self._n_done = 0
-        self._sizes = [int(labels_of[block].sum()) for block in plan.blocks]
-        costs = [len(block) + POSITIVES_COST * float(counts[block].sum()) for block in plan.blocks]
-        self.progress: Progress = fit.parts(
-            "label block",
-            len(plan.blocks),
-            stage="training",
-            unit="label",
-            sizes=self._sizes,
-            costs=costs,
-            in_order=False,
-        )
-        for number in known:
-            self.progress.known(number)
-            self._n_done += self._sizes[number]
-
-    def end(self, number: int) -> None:
-        self._n_done += self._sizes[number]
-        self.progress.part(number).begin().end()
-        self.progress.ended(f"{self._n_done / self._n_labels:.0%}", number)
+def _begin_progress(
+    fit: Fit, problem: OneVsAllProblem, sizes: list[int], plan: BlockPlan, known: Collection[int]
+) -> Progress:
+    """Return the progress of the blocks, whose lines count labels; `sizes` are those of blocks."""
+    counts = np.diff(problem.y_indptr)
+    costs = [len(block) + POSITIVES_COST * float(counts[block].sum()) for block in plan.blocks]
+    progress = fit.parts(
+        "label block",
+        len(plan.blocks),
+        stage="training",
+        unit="label",
+        sizes=sizes,
+        costs=costs,
+        in_order=False,
+    )
+    for number in known:
+        progress.known(number)
+    return progress
 
 
 def group_equal_problems(problem: OneVsAllProblem, initialiser: Initialiser) -> np.ndarray:
@@ -514,16 +503,7 @@ def stacked(solutions: list[BlockSolution], row_of_label: np.ndarray, name: str)
 
 def fit_report(solutions: list[BlockSolution], row_of_label: np.ndarray) -> dict[str, np.ndarray]:
     """Return ``fit_report_``; `row_of_label` is the row of each label in the stacked solutions."""
-    names = (
-        "n_iter",
-        "n_products",
-        "status",
-        "objective",
-        "gradient_norm",
-        "gradient_tolerance",
-        "pruned_objective",
-        "seconds",
-    )
+    names = (*LabelReport._fields, "seconds")
     columns = {name: stacked(solutions, row_of_label, name) for name in names}
     pruned = columns.pop("pruned_objective")
     return {

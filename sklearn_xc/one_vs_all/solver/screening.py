@@ -4,7 +4,6 @@ A screen lists candidates: all rows with a loss, and a few more that exact score
 """
 
 import itertools
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
@@ -32,14 +31,14 @@ _CHUNK_DENSE_ROWS = 1024
 def make_screen(problem: OneVsAllProblem, n_lanes: int) -> "Screen":
     """Return the screen for a problem."""
     if not problem.loss.has_kink:
-        return NoScreen(n_lanes, 0)
+        return Screen(n_lanes, 0)
     if isinstance(problem.instances, DenseRows):
         return DenseScreen(problem, n_lanes)
     return CsrScreen(problem, problem.instances, n_lanes)
 
 
-class Screen(ABC):
-    """Base class of screens.
+class Screen:
+    """Lists nothing, for losses that are never zero: every row is active. Base class of the others.
 
     Attributes
     ----------
@@ -50,7 +49,6 @@ class Screen(ABC):
     def __init__(self, n_lanes: int, n_samples: int) -> None:
         self.candidates = np.empty((n_lanes, n_samples), np.int32)
 
-    @abstractmethod
     def list_candidates(
         self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
     ) -> np.ndarray:
@@ -70,15 +68,6 @@ class Screen(ABC):
         ndarray of int64 of shape (>= len(occupied),)
             Number of rows listed for each.
         """
-
-
-class NoScreen(Screen):
-    """Lists nothing, for losses that are never zero: every row is active."""
-
-    def list_candidates(
-        self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
-    ) -> np.ndarray:
-        """List no candidates for any lane."""
         return np.zeros(len(occupied), np.int64)
 
 
