@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.checks import check_instances
-from sklearn_xc._input.data import CsrRows, in_parts
+from sklearn_xc._input.data import CsrRows, in_parts, read_only
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import Scorer, best_of_pairs
 from sklearn_xc._state.fitted import reads_snapshot, shallow_copy
@@ -57,11 +57,8 @@ class LinearModel(XCClassifier):
         """Weights after pruning, read-only csr_array of shape (n_labels, n_features)."""
         held = self._fitted_weights("coef_").coef
         coef = sp.csr_array(held.shape, dtype=held.dtype)
-        coef.data, coef.indices, coef.indptr = (
-            array.view() for array in (held.data, held.indices, held.indptr)
-        )
-        for array in (coef.data, coef.indices, coef.indptr):
-            array.flags.writeable = False
+        arrays = held.data, held.indices, held.indptr
+        coef.data, coef.indices, coef.indptr = map(read_only, arrays)
         return coef
 
     @property

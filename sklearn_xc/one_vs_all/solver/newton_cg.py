@@ -402,7 +402,9 @@ class _Block:
             problem.instances.arrays,
             problem.weight,
             sums.weight,
-            _sample(problem.n_samples),
+            sample_of(
+                problem.n_samples, int(np.clip(SAMPLE_SHARE * problem.n_samples, *SAMPLE_ROWS))
+            ),
             problem.y_indptr,
             problem.y_rows,
             problem.intercept,
@@ -719,10 +721,6 @@ class _Block:
         self.results.keep(label.place, features, values, pruned[-1], report)
         self.waiting.extend(self.children.pop(label.place, ()))
         self.occupants[k] = None
-
-
-def _sample(n: int) -> np.ndarray:
-    return sample_of(n, min(max(int(SAMPLE_SHARE * n), SAMPLE_ROWS[0]), SAMPLE_ROWS[1]))
 
 
 def _lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:

@@ -78,7 +78,6 @@ class CsrScreen(Screen):
         super().__init__(_width(n_lanes), problem.n_samples)
         self.problem = problem
         self.block = aligned_zeros((problem.n_features * _width(n_lanes),), np.int16)
-        self.sparse_block: np.ndarray | None = None
         self.ranges = row_ranges(instances.indptr)
 
     def list_candidates(
@@ -103,6 +102,8 @@ class CsrScreen(Screen):
     ) -> np.ndarray:
         """List the rows whose score at some sparse points may be above a number.
 
+        Not after ``list_candidates``: the block must hold zeros, and does again on return.
+
         Parameters
         ----------
         which : ndarray of int64
@@ -121,9 +122,7 @@ class CsrScreen(Screen):
         """
         d = self.problem.n_features
         width = _width(len(which))
-        if self.sparse_block is None or len(self.sparse_block) < d * width:
-            self.sparse_block = aligned_zeros((d * width,), np.int16)
-        block = self.sparse_block[: d * width].reshape(d, width)
+        block = self.block[: d * width].reshape(d, width)
         to_pass = np.empty(width)
         round_sparse_points(which, points, self.problem.prune, kinks, block, to_pass)
         counts = self._list(block, to_pass, check)

@@ -13,6 +13,7 @@ stopping rule; otherwise it is a start.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -100,6 +101,7 @@ class KinkSolution(NamedTuple):
     is_solved: bool
 
 
+@dataclass
 class KinkSolver:
     """Solves labels with an intercept at the kink, one by one, without a screen of all rows.
 
@@ -114,17 +116,16 @@ class KinkSolver:
         Called regularly, for Ctrl-C.
     """
 
-    def __init__(
-        self,
-        problem: OneVsAllProblem,
-        negatives: SharedNegatives,
-        scratch: Scratch,
-        check: Callable[[], None],
-    ) -> None:
+    problem: OneVsAllProblem
+    negatives: SharedNegatives
+    scratch: Scratch
+    check: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        problem = self.problem
         assert problem.postings is not None
-        self.problem, self.negatives, self.scratch, self.check = problem, negatives, scratch, check
         self.by_feature, self.longest_row = problem.postings
-        self.size_of_negatives = float(np.linalg.norm(negatives.weights))
+        self.size_of_negatives = float(np.linalg.norm(self.negatives.weights))
         self.balance = balance_kernel(problem.loss)
         self.over_all_rows = full_gradient_kernels(problem.loss)
         self.gradient = np.empty(problem.n_features + 1)
@@ -145,8 +146,8 @@ class KinkSolver:
             Gradient tolerance.
         """
         problem, negatives = self.problem, self.negatives
-        own, scores, of_positives = self._scores(label, features, weights)
-        positives, costs = self._positives(label)
+        positives, costs = problem.positives(label), (problem.plus[label], problem.minus[label])
+        own, scores, of_positives = self._scores(positives, features, weights)
         data = problem.weight, positives, costs, negatives.scores
         # Where positives have features, the negatives respond differently.
         free = features[own[features] > 0]
@@ -184,26 +185,21 @@ class KinkSolver:
         self, label: int, features: np.ndarray, weights: np.ndarray, intercept: float
     ) -> float:
         """Return the objective over all rows for a few non-zero weights, feature by feature."""
-        own, scores, of_positives = self._scores(label, features, weights)
-        positives, costs = self._positives(label)
+        problem = self.problem
+        positives, costs = problem.positives(label), (problem.plus[label], problem.minus[label])
+        own, scores, of_positives = self._scores(positives, features, weights)
         loss = self.over_all_rows.sum_losses(
-            self.problem.weight, positives, costs, intercept, scores, of_positives
+            problem.weight, positives, costs, intercept, scores, of_positives
         )
         return loss + 0.5 * float(np.dot(own, own) + intercept**2)
 
     def _scores(
-        self, label: int, features: np.ndarray, weights: np.ndarray
+        self, positives: np.ndarray, features: np.ndarray, weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return dense weights, and the scores of all rows and of the positives, as work space."""
-        positives = self.problem.positives(label)
         own = np.zeros(self.problem.n_features)
         own[features] = weights
         scores = self.scratch.scores
         of_positives = np.empty(len(positives))
         score_alone(self.by_feature, features, own, positives, scores, of_positives)
         return own, scores, of_positives
-
-    def _positives(self, label: int) -> tuple[np.ndarray, tuple[float, float]]:
-        """Return the positive rows of a label, and the loss weights of positives and negatives."""
-        problem = self.problem
-        return problem.positives(label), (problem.plus[label], problem.minus[label])

@@ -201,6 +201,7 @@ _POOLS = {
 }
 
 
+@dataclass
 class WorkingSetSolver:
     """Solves labels of a problem with non-negative sparse instances, an intercept, and a kink.
 
@@ -224,21 +225,19 @@ class WorkingSetSolver:
         Called regularly, for Ctrl-C.
     """
 
-    def __init__(
-        self,
-        problem: OneVsAllProblem,
-        data: Rows,
-        screen: CsrScreen,
-        negatives_weight: float,
-        advance: Callable[..., None],
-        cg: tuple,
-        scratch: Scratch,
-        n_lanes: int,
-        check: Callable[[], None],
-    ) -> None:
-        self.problem, self.data, self.screen = problem, data, screen
-        self.negatives_weight = problem.dtype.type(max(negatives_weight, 1.0))
-        self.advance, self.cg, self.scratch, self.check = advance, cg, scratch, check
+    problem: OneVsAllProblem
+    data: Rows
+    screen: CsrScreen
+    negatives_weight: float
+    advance: Callable[..., None]
+    cg: tuple[float, float, int]
+    scratch: Scratch
+    n_lanes: int
+    check: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        problem, n_lanes = self.problem, self.n_lanes
+        self.negatives_weight = problem.dtype.type(max(self.negatives_weight, 1.0))
         n, d = problem.instances.shape
         self.labels_per_batch = LABELS_PER_LANE * n_lanes
         self.lanes_per_screen = min(n_lanes, _MAX_LANES)
