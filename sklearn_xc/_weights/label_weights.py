@@ -85,6 +85,11 @@ class LabelWeights:
         return self._by_feature
 
     @property
+    def bases(self) -> np.ndarray:
+        """What scores are added to, as ``topk_rows`` takes it; a new array."""
+        return np.stack([self.intercept, self.intercept if self.prior is None else self.prior])
+
+    @property
     def is_compact(self) -> bool:
         """Whether weights are rounded to a byte each."""
         return isinstance(self._by_feature, CompactWeights)
@@ -230,8 +235,6 @@ class LabelWeights:
         coef = self.coef
         work = self.by_feature.work
         out = np.empty(len(labels), self.intercept.dtype)
-        prior = self.intercept if self.prior is None else self.prior
-        bases = np.stack([self.intercept, prior])
         is_blank = ~shares_any(rows, work > 0)
         # Rows with many labels: the scores of all are cheaper.
         n_entries = np.concatenate(([0], np.cumsum(np.diff(coef.indptr)[labels])))[indptr]
@@ -241,7 +244,7 @@ class LabelWeights:
         weights = tuple(map(read_only, (ends, coef.indices, coef.data)))
         pairs = read_only(indptr), read_only(labels)
         x = np.zeros(X.shape[1])
-        score_pairs(rows.arrays, weights, *pairs, read_only(bases), is_blank, is_long, x, out)
+        score_pairs(rows.arrays, weights, *pairs, read_only(self.bases), is_blank, is_long, x, out)
         long = np.flatnonzero(is_long & ~is_blank)
         step = max(1, _CHUNK_SCORES // coef.shape[0])
         for first in range(0, len(long), step):
@@ -273,7 +276,7 @@ class LabelWeights:
         some = LabelWeights(self.coef, self.intercept[labels])
         some._by_feature = only_labels(everything, self.coef, labels)
         some._scoring = _Scoring.of(some)._replace(largest_entry=scoring.largest_entry)
-        prior = (self.intercept if self.prior is None else self.prior)[labels]
+        prior = self.bases[1, labels]
         is_weighted = everything.work > 0
 
         def score(X: CsrRows) -> np.ndarray:
@@ -330,7 +333,7 @@ class _Scoring(NamedTuple):
     def of(cls, model: LabelWeights) -> "_Scoring":
         """Return what scoring with a model reads."""
         weights: Any = model.by_feature
-        bases = np.stack([model.intercept, model.intercept if model.prior is None else model.prior])
+        bases = model.bases
         offset = float(np.abs(bases).max(where=np.isfinite(bases), initial=1.0))
         largest = float(np.finfo(bases.dtype).max) / 4.0 / max(weights.reach, offset)
         if len(model.unseen) < bases.shape[1]:

@@ -255,6 +255,13 @@ class OneVsAllProblem:
         """Return the positive rows of `label`."""
         return self.y_rows[self.y_indptr[label] : self.y_indptr[label + 1]]
 
+    def point(self, features: np.ndarray, weights: np.ndarray, intercept: float) -> np.ndarray:
+        """Return sparse weights and an intercept as a vector, float64 (d + 1,)."""
+        out = np.zeros(self.n_features + 1)
+        out[features] = weights
+        out[-1] = intercept
+        return out
+
     @property
     def is_side_by_side(self) -> bool:
         """Whether ``SmoothNewton``, 16 labels at a time, is the faster solver."""

@@ -244,9 +244,7 @@ class BlockStarts(Initialiser):
         """Return the weights of a label's parent, or the initialiser's start."""
         if label not in self.outside:
             return self.initialiser.start(prepared, problem, label, positive_sum)
-        w = np.zeros(problem.n_features + 1)
-        indices, w[indices], w[-1] = self.outside[label]
-        return w
+        return problem.point(*self.outside[label])
 
 
 class ParentStarts:

@@ -592,11 +592,8 @@ class _Block:
             return None
         if self.parents is None or self.parents[place] < 0:
             return self.initialiser.start(self.prepared, self.problem, label, positive_sum)
-        start = np.zeros(self.problem.n_features + 1, self.problem.dtype)
-        features, values = self.results.weights[self.parents[place]]
-        start[features] = values
-        start[-1] = self.results.intercepts[self.parents[place]]
-        return start
+        parent = self.parents[place]
+        return self.problem.point(*self.results.weights[parent], self.results.intercepts[parent])
 
     def _start_at(self, k: int, start: np.ndarray | None) -> None:
         """Set a lane's trial point to a start vector, or to zero if that is None or not finite."""

@@ -7,6 +7,7 @@ round, which costs no pass of its own.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,6 +48,7 @@ def smooth_workspace_bytes(n: int, d: int, itemsize: int) -> int:
     return LANES * ((d + 1) * (8 + 6 * itemsize) + n * itemsize) + 8 * n
 
 
+@dataclass
 class SmoothNewton:
     """Takes the lanes of a block to their trial points and sets their next ones.
 
@@ -60,14 +62,13 @@ class SmoothNewton:
         Called between the calls of compiled code.
     """
 
-    def __init__(
-        self,
-        problem: OneVsAllProblem,
-        cg: tuple[float, float, int],
-        check: Callable[[], None],
-    ) -> None:
+    problem: OneVsAllProblem
+    cg: tuple[float, float, int]
+    check: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        problem = self.problem
         n, d, dtype = problem.n_samples, problem.n_features, problem.dtype
-        self.problem, self.cg, self.check = problem, cg, check
         self.rows = problem.instances.arrays
         self.ranges = row_ranges(self.rows[0])
         self.squares = np.empty(n)

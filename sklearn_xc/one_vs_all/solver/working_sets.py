@@ -573,12 +573,6 @@ class WorkingSetSolver:
         is_left &= ~is_solved
         return batch.take(~is_solved & ~is_left), batch.take(is_solved), batch.take(is_left)
 
-    def _kinks(self, batch: Batch, is_rough: np.ndarray, slack: np.ndarray) -> np.ndarray:
-        """Return the scores from which on rows are listed."""
-        margin = np.where(is_rough, np.minimum(slack - LEAST_SLACK, 0.0), MARGIN * slack)
-        margin = np.where(is_rough & ~batch.is_tight, np.minimum(margin, -FIRST_ABOVE), margin)
-        return self.kink - margin
-
     def _wanted(self, batch: Batch, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how many rows may join each set, and the score above which all may."""
         is_near = slack < FIRST_SLACK
@@ -603,7 +597,9 @@ class WorkingSetSolver:
         self, batch: Batch, is_rough: np.ndarray, slack: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return for each label the rows above a score that are not in its set."""
-        kinks = self._kinks(batch, is_rough, slack)
+        margin = np.where(is_rough, np.minimum(slack - LEAST_SLACK, 0.0), MARGIN * slack)
+        margin = np.where(is_rough & ~batch.is_tight, np.minimum(margin, -FIRST_ABOVE), margin)
+        kinks = self.kink - margin
         batch.kink = np.maximum(kinks, self._high_levels(batch, slack))
         indptr = np.empty(len(batch) + 1, np.int64)
         self.found, is_left = list_rows_above(
@@ -666,18 +662,14 @@ def labels_that_pay(problem: OneVsAllProblem, screen: Screen, labels: np.ndarray
     none = np.zeros(len(labels), bool)
     if not (problem.intercept and isinstance(screen, CsrScreen)):
         return none
-    pays = has_enough_rows(n, len(problem.instances.arrays[-1]), n_positives)
+    n_nonzeros = len(problem.instances.arrays[-1])
+    fewest = FEWEST_ROWS * max(1.0, n_nonzeros / max(n, 1) / LONG_ROW)
+    pays = fewest * _growth(np.maximum(n_positives, 1)) <= n
     pays &= (n_positives > 0) & (2 * n_positives < n)
     if not pays.any():
         return none
     postings = problem.postings
     return pays if postings is not None and SMALLEST < postings[1] < LARGEST else none
-
-
-def has_enough_rows(n: int, n_nonzeros: int, n_positives: np.ndarray) -> np.ndarray:
-    """Tell for which labels n rows with this many non-zeros are enough for a working set."""
-    fewest = FEWEST_ROWS * max(1.0, n_nonzeros / max(n, 1) / LONG_ROW)
-    return fewest * _growth(np.maximum(n_positives, 1)) <= n
 
 
 def gradient_at_zero(

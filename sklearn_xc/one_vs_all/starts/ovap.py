@@ -56,10 +56,7 @@ class OneVsAllPrimal(SameStart):
         """Solve the all-negative problem from zero."""
         stop = np.array([self.stop])
         solution = solve_all_negative(problem, sums, relative_tolerance=stop, relative_gap=np.inf)
-        w = np.zeros(problem.n_features + 1)
-        w[solution.indices] = solution.values
-        w[-1] = solution.intercepts[0]
-        return w
+        return problem.point(solution.indices, solution.values, solution.intercepts[0])
 
 
 class OneVsAllPrimalPlusPlus(OneVsAllPrimal):
