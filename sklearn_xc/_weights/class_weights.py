@@ -17,12 +17,12 @@ from sklearn_xc._weights.kernels.class_scores import (
     topk_scores,
 )
 
-#: Most scores, and most rows, of a task: the weights are read once for each task.
-#: Fewer rows, but not below the least, where threads would be idle.
+#: Most scores and most rows of a task: the weights are read once for each. Tasks have fewer rows
+#: where threads would be idle, but not fewer than the least.
 _CHUNK_SCORES = 2**25
 _CHUNK_ROWS = 2048
 _LEAST_ROWS = 512
-#: What the score of a pair costs, relative to one of the scores of all classes.
+#: Cost of the score of a pair, relative to one of the scores of all classes.
 _COST_OF_PAIR = 64
 
 
@@ -369,6 +369,6 @@ def _rows_per_task(n: int, n_classes: int, n_threads: int) -> int:
 
 
 def scores_bytes(n: int, n_classes: int, itemsize: int, n_jobs: int | None) -> int:
-    """Return what the scores take that threads hold at a time, of n rows."""
+    """Return the bytes of the scores of n rows that threads hold at a time."""
     n_threads = count_threads(n_jobs)
     return n_threads * _rows_per_task(n, n_classes, n_threads) * n_classes * itemsize

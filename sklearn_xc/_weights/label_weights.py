@@ -86,7 +86,7 @@ class LabelWeights:
 
     @property
     def bases(self) -> np.ndarray:
-        """What scores are added to, as ``topk_rows`` takes it; a new array."""
+        """Scores that the weights are added to, as ``topk_rows`` takes them; a new array."""
         return np.stack([self.intercept, self.intercept if self.prior is None else self.prior])
 
     @property
@@ -313,14 +313,14 @@ class LabelWeights:
 
 
 class _Scoring(NamedTuple):
-    """What scoring reads.
+    """Arrays that scoring reads.
 
     Attributes
     ----------
     weights : tuple of ndarray
         Weights, as ``topk_rows`` takes them.
     bases : ndarray of shape (2, n_labels)
-        What scores are added to, as ``topk_rows`` takes it.
+        Scores that the weights are added to, as ``topk_rows`` takes them.
     largest_entry : float
         With entries of X up to here no score leaves the range of its dtype.
     """
@@ -331,7 +331,7 @@ class _Scoring(NamedTuple):
 
     @classmethod
     def of(cls, model: LabelWeights) -> "_Scoring":
-        """Return what scoring with a model reads."""
+        """Return the arrays for a model."""
         weights: Any = model.by_feature
         bases = model.bases
         offset = float(np.abs(bases).max(where=np.isfinite(bases), initial=1.0))

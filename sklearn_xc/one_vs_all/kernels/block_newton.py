@@ -32,6 +32,8 @@ from sklearn_xc.one_vs_all.kernels.newton_direction import direction_function
 
 #: A label ends after more steps than this that did not lower the objective.
 MAX_FLAT = 5
+#: Fields of ``Lanes`` that are integers.
+_INTEGERS = {"purpose", "current", "n_halved", "n_flat", "n_active", "n_iter", "n_products"}
 
 
 class Rows(NamedTuple):
@@ -138,9 +140,6 @@ class Lanes(NamedTuple):
     def _point(self, k: int, which: int) -> np.ndarray:
         first = self.first[k] + which * self.width[k]
         return self.points[first : first + self.width[k]]
-
-
-_INTEGERS = {"purpose", "current", "n_halved", "n_flat", "n_active", "n_iter", "n_products"}
 
 
 def make_lanes(label: np.ndarray, capacity: int, **given: np.ndarray) -> Lanes:

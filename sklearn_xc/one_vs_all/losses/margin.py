@@ -16,6 +16,8 @@ from sklearn_xc._compile.jit import callable_in_kernels, check_compiles, is_func
 _MARGINS = (-3.21, -0.37, 0.43, 0.87, 1.63, 5.3)
 _FUNCTIONS = ("value", "slope", "curvature")
 
+_COMPILED: dict["MarginLoss", "CompiledLoss"] = {}
+
 
 class CompiledLoss(NamedTuple):
     """The functions of a loss, for kernels to close over.
@@ -116,9 +118,6 @@ class MarginLoss(BaseEstimator, ABC):
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"{type(self).__name__}({values})"
-
-
-_COMPILED: dict[MarginLoss, CompiledLoss] = {}
 
 
 def compiled(loss: MarginLoss) -> CompiledLoss:

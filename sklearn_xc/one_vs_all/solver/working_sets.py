@@ -90,7 +90,7 @@ LEAST_SLACK = 0.0015
 #: As shares of the intercept's distance from the kink: passes list rows down to MARGIN below the
 #: kink, and rows that are FAR below it leave the set.
 MARGIN, FAR = 0.03, 0.1
-#: What features that are left out of a pass may add to a score, as a share of the same distance.
+#: Bound on the score of the features that a pass leaves out, as a share of the same distance.
 REST = 0.4
 #: A pass reads posting lists with at most this share of the non-zeros; a screen costs as much.
 PASS_POSTINGS = 0.01
@@ -99,6 +99,12 @@ LARGEST_SET, MAX_PASSES = 0.25, 12
 #: A difference of squared norms below this share of its terms has lost too many digits.
 _CANCELLED = 1e-6
 _MAX_LANES = 64
+#: Lists of a batch by their pointers, and 1 if they hold an intercept in addition.
+_POOLS = {
+    "row_indptr": [("rows", 0)],
+    "indptr": [("features", 0), ("weights", 1)],
+    "verified_indptr": [("verified_features", 0), ("verified_weights", 1)],
+}
 
 
 @dataclass
@@ -120,13 +126,13 @@ class Batch:
     verified_indptr, verified_features, verified_weights : ndarray of int64, int32 and float
         Points of the last verification pass.
     kink : ndarray of float64
-        The score from which on that pass listed rows.
+        Score above which that pass listed all rows.
     is_tight, is_precise : ndarray of bool
         Whether the label was solved to its tolerance; whether all rows with a loss were listed.
     n_passes, n_iter, n_products : ndarray of int64
     objective, gradient_norm, threshold, pruned_objective : ndarray of float64
     rise : ndarray of float64
-        Bound on the rise of the score of a row of norm 1 since that pass, intercepts aside.
+        Bound on the rise of the score of a row of norm 1 since that pass, without intercepts.
     """
 
     place: np.ndarray
@@ -191,14 +197,6 @@ class Batch:
             if field.name not in values:
                 values[field.name] = getattr(self, field.name)[which]
         return Batch(**values)
-
-
-#: Lists by their pointers, and 1 if they hold an intercept in addition.
-_POOLS = {
-    "row_indptr": [("rows", 0)],
-    "indptr": [("features", 0), ("weights", 1)],
-    "verified_indptr": [("verified_features", 0), ("verified_weights", 1)],
-}
 
 
 @dataclass

@@ -112,7 +112,7 @@ class Initialiser(BaseEstimator, ABC):
         Parameters
         ----------
         prepared : object
-            What ``prepare`` returned.
+            Result of ``prepare``.
         problem : OneVsAllProblem
             The problems of all labels.
         positives : PositiveSums of m labels
@@ -134,7 +134,7 @@ class Initialiser(BaseEstimator, ABC):
         Parameters
         ----------
         prepared : object
-            What ``prepare`` returned.
+            Result of ``prepare``.
         problem : OneVsAllProblem
             The problems of all labels.
         labels : ndarray of int64 of shape (m,)
@@ -155,7 +155,7 @@ class Initialiser(BaseEstimator, ABC):
         Parameters
         ----------
         prepared : object
-            What ``prepare`` returned.
+            Result of ``prepare``.
         problem : OneVsAllProblem
             The problems of all labels.
         label : int
