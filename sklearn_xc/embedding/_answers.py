@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_xc._input.arguments import check_count
 from sklearn_xc._input.checks import check_instances
 from sklearn_xc._input.data import CsrRows, features_of, shares_any
+from sklearn_xc._input.parts import is_vectorizer
 from sklearn_xc._input.texts_with_features import TextsWithFeatures
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import rows_of_like_size
@@ -24,7 +25,6 @@ from sklearn_xc.embedding._inputs import (
     encoded,
     features_beside,
     is_described,
-    is_vectorizer,
     label_rows,
     label_texts,
     looks_like_texts,

@@ -270,13 +270,6 @@ def vectorized_rows(
     return rows_in_range(rows, name, DTYPE)
 
 
-def is_vectorizer(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
-    """Return whether this can be the vectorizer of a saved model; see `Tested`."""
-    words = getattr(vectorizer, "vocabulary_", None)
-    has_words = not isinstance(words, dict) or require("features", len(words))
-    return has_words and hasattr(vectorizer, "transform")
-
-
 # Encoders
 
 
