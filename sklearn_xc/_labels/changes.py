@@ -218,7 +218,6 @@ class ChangeableLabels:
     def _take_labels(self, places: np.ndarray) -> None:
         """Keep the labels at these positions, in this order, in all fitted attributes."""
         self.__dict__.update(attributes_of_labels(self, places, len(self.classes_)))
-        self.__dict__.pop("_search_index", None)  # built again on first use
 
     def _name_labels(self, classes: np.ndarray) -> None:
         """Set the names of the labels."""

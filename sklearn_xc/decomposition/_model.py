@@ -1,8 +1,7 @@
 """The fitted model: dense label vectors, after a hidden layer for sparse instances."""
 
-import copy
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -10,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_xc._input.arguments import check_topk_size
 from sklearn_xc._input.checks import check_rows
 from sklearn_xc._input.data import CsrRows, DenseRows, LabelFrequencies, read_only
-from sklearn_xc._input.parts import same_part
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.best_allowed import Scorer, best_of_pairs, rows_of_like_size
 from sklearn_xc._parallel.memory import require_bytes
@@ -20,9 +18,10 @@ from sklearn_xc._state.schema import Array, Choice, Number, Record, declares
 from sklearn_xc._training.adam import with_intercepts
 from sklearn_xc.base import ThresholdedScores, XCClassifier
 from sklearn_xc.decomposition._weights import log_odds_of_blank
-from sklearn_xc.decomposition.layers import make_layer
+from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer, make_layer
 from sklearn_xc.search import ExactIndex, MipsIndex, copy_index, index_bytes, make_index
 from sklearn_xc.search.kernels.candidates import rank_labels, score_labels
+from sklearn_xc.search.label_index import label_index
 
 #: Embedded values per chunk of rows, and rows per call of a kernel.
 _CHUNK_VALUES = 2**23
@@ -30,16 +29,6 @@ _CHUNK_ROWS = 256
 
 #: Labels and scores, best first.
 Found = tuple[np.ndarray, np.ndarray]
-
-
-class AnswerIndex(NamedTuple):
-    """Index of the trained labels for ``predict_topk(exact=False)``, and what it was built from."""
-
-    coef: np.ndarray
-    intercept: np.ndarray
-    kind: str | MipsIndex
-    labels: np.ndarray
-    index: MipsIndex
 
 
 @declares(
@@ -214,18 +203,14 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
         return found.labels, found.scores
 
     def _search(self, V: np.ndarray, k: int, n_more: int = 0) -> Found:
-        """Return the k best of the ``n_candidates_ + n_more`` labels that the index finds."""
-        answer = self._index_for_answers()
-        index = answer.index
-        if hasattr(index, "n_jobs"):
-            index = copy.copy(index)
-            index.n_jobs = self.n_jobs
-        n_candidates = min(max(k, self.n_candidates_ + n_more), len(answer.labels))
-        queries = V
-        if self._trains_intercept:
-            queries = with_intercepts(V, np.ones(len(V), V.dtype))
-        found = index.query(read_only(queries), n_candidates)
-        labels, scores, counts = self._ranked(V, answer.labels[found.labels], found.counts, k)
+        """Return the k best of the labels that the index finds, at least `n_candidates_ + n_more`."""
+        kind = self._index_kind()
+        intercept = self.intercept_ if self._trains_intercept else None
+        index = label_index(self, kind, intercept, self._require_index)
+        queries = V if intercept is None else with_intercepts(V, np.ones(len(V), V.dtype))
+        n_candidates = max(k, self.n_candidates_ + n_more)
+        found = index.query(queries, n_candidates, self.n_jobs)
+        labels, scores, counts = self._ranked(V, *found, k)
         short = np.flatnonzero(counts < k)  # an index may find fewer than it is asked for
         if short.size:
             labels[short], scores[short] = self._best(np.ascontiguousarray(V[short]), k)
@@ -349,36 +334,13 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
         """Return the index of a parameter; defined by the estimator."""
         raise NotImplementedError
 
-    def _index_for_answers(self) -> AnswerIndex:
-        """Return the index of these weights, built on first use."""
-        kind = self._index_kind()
-        found = self.__dict__.get("_search_index")
-        is_current = (
-            found is not None
-            and found.coef is self.coef_
-            and found.intercept is self.intercept_
-            and same_part(found.kind, kind)
-        )
-        if not is_current:
-            found = self._search_index = self._build_index(kind)
-        return found
-
-    def _build_index(self, kind: str | MipsIndex) -> AnswerIndex:
+    def _require_index(self, n_bytes: int) -> None:
         n_labels, dim = self.coef_.shape
-        labels = np.delete(np.arange(n_labels, dtype=np.int32), self._unseen_labels)
-        index = make_index(kind, self.n_jobs, f"{type(self).__name__}: index")
-        is_copy = self._trains_intercept or len(labels) < n_labels
-        n_bytes = is_copy * len(labels) * dim * self.coef_.itemsize
         self._require_bytes(
-            n_bytes + index_bytes(index, (len(labels), dim), self.coef_.itemsize),
-            f"the index, of {len(labels)} labels x {dim} x {self.coef_.itemsize} bytes",
+            n_bytes,
+            f"the index, of {n_labels} labels x {dim} x {self.coef_.itemsize} bytes",
             "Use exact=True, or index='product'.",
         )
-        W = self.coef_ if len(labels) == n_labels else self.coef_[labels]
-        if self._trains_intercept:
-            W = with_intercepts(W, self.intercept_[labels])
-        index.build(np.ascontiguousarray(W))
-        return AnswerIndex(self.coef_, self.intercept_, copy_index(kind), labels, index)
 
     # Embedded instances
 

@@ -544,7 +544,6 @@ class DecompMIPSClassifier(HiddenLayerModel):
         self.embedding_dim_, self.n_candidates_ = config.hidden_dim, config.n_candidates
         self._metric, self._has_intercept = config.metric, bool(self.fit_intercept)
         self._frequencies = frequencies
-        self.__dict__.pop("_search_index", None)
 
     def _run_epochs(self, trainer: Trainer, n_epochs: int, fit: Fit) -> None:
         """Train, and set the other fitted attributes."""

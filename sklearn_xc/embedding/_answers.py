@@ -33,13 +33,8 @@ from sklearn_xc.embedding._inputs import (
     vectorized_rows,
 )
 from sklearn_xc.embedding._memory import Allocation, require_memory
-from sklearn_xc.embedding._ranking import (
-    TOGETHER,
-    Ranking,
-    ShortlistIndex,
-    is_exact,
-)
-from sklearn_xc.search import index_bytes, make_index
+from sklearn_xc.embedding._ranking import TOGETHER, Ranking, is_exact
+from sklearn_xc.search.label_index import LabelIndex, label_index
 
 #: Bytes of work space of the rows that are answered together.
 _PIECE = 2**28
@@ -276,21 +271,16 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
             index,
         )
 
-    def _shortlist_index(self) -> ShortlistIndex | None:
+    def _shortlist_index(self) -> LabelIndex | None:
         """Return the index of the classifiers, built on first use; None for an exact one."""
         if is_exact(self.index):
             return None
-        source = self.coef_, self._unseen_labels, self.index
-        index: ShortlistIndex | None = self.__dict__.get("_search_index")
-        if index is None or not index.is_of(*source):
-            name = type(self).__name__
-            make_index(self.index, caller=f"{name}: index")
-            n_bytes = index_bytes(self.index, self.coef_.shape, self.coef_.itemsize)
-            advice = "Use index='exact' or index='product'."
-            array = Allocation("the index of the labels", (n_bytes,), 1)
-            require_memory([array], self._allowed_bytes(), name, advice)
-            index = self._search_index = ShortlistIndex(*source, self._n_threads)
-        return index
+        return label_index(self, self.index, None, self._require_index)
+
+    def _require_index(self, n_bytes: int) -> None:
+        array = Allocation("the index of the labels", (n_bytes,), 1)
+        advice = "Use index='exact' or index='product'."
+        require_memory([array], self._allowed_bytes(), type(self).__name__, advice)
 
     def _rows_together(self, n_listed: int, k: int) -> int:
         """Return how many rows are ranked at a time, for a shortlist and an answer of k labels."""

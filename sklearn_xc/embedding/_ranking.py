@@ -15,7 +15,8 @@ from sklearn_xc._weights.label_weights import LabelWeights
 from sklearn_xc.embedding._examples import LabelMeans, joined_rows
 from sklearn_xc.embedding._inputs import as_matrix, features_beside
 from sklearn_xc.embedding.kernels.scores import score_features, score_vectors
-from sklearn_xc.search import ExactIndex, MipsIndex, make_index
+from sklearn_xc.search import ExactIndex
+from sklearn_xc.search.label_index import LabelIndex
 
 #: Instances that are scored together; pieces are multiples, so that a search cuts them alike.
 TOGETHER = 256
@@ -76,44 +77,6 @@ class KnownFeatures:
         return labels, products / norms[:, None]
 
 
-class ShortlistIndex:
-    """A search index of the classifiers of one fitted model.
-
-    Parameters
-    ----------
-    coef : ndarray of shape (n_labels, dim)
-    unseen : ndarray of int
-        Labels that are left out.
-    parameter : str or MipsIndex
-    n_jobs : int or None
-    """
-
-    def __init__(
-        self, coef: np.ndarray, unseen: np.ndarray, parameter: Any, n_jobs: int | None
-    ) -> None:
-        self._source = self._identity(coef, unseen, parameter)
-        self._labels = np.delete(np.arange(len(coef)), unseen)
-        self._index: MipsIndex = make_index(parameter, n_jobs, "NGAMEEmbeddingXC: index")
-        rows = coef[self._labels] if unseen.size else coef
-        self._index.build(np.ascontiguousarray(rows), seed=0)
-
-    def is_of(self, coef: np.ndarray, unseen: np.ndarray, parameter: Any) -> bool:
-        """Return whether the index was built of these arrays and this parameter, unchanged."""
-        now = self._identity(coef, unseen, parameter)
-        return len(now) == len(self._source) and all(
-            one is other for one, other in zip(now, self._source, strict=True)
-        )
-
-    def query(self, V: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return at most `size` distinct labels of each row, padded with -1, and their number."""
-        found = self._index.query(np.ascontiguousarray(V), size)
-        return np.where(found.labels >= 0, self._labels[found.labels], -1), found.counts
-
-    @staticmethod
-    def _identity(coef: np.ndarray, unseen: np.ndarray, parameter: Any) -> list[Any]:
-        return [coef, unseen, parameter, *getattr(parameter, "__dict__", {}).values()]
-
-
 def is_exact(parameter: Any) -> bool:
     """Return whether an index scores all labels."""
     return isinstance(parameter, ExactIndex) or (
@@ -133,7 +96,7 @@ class Ranking:
     unseen : ndarray of int of shape (n_unseen,)
         Labels that nothing is known about, rising; they are in no list. Not all labels.
     n_jobs : int or None
-    index : ShortlistIndex or None, default=None
+    index : LabelIndex or None, default=None
         Finds the best classifiers; None finds them exactly.
 
     Attributes
@@ -150,7 +113,7 @@ class Ranking:
         means: LabelMeans,
         unseen: np.ndarray,
         n_jobs: int | None,
-        index: ShortlistIndex | None = None,
+        index: LabelIndex | None = None,
     ) -> None:
         self._features, self._means, self._classifiers = features, means, classifiers
         self._n_jobs, self._index, self.unseen = n_jobs, index, unseen
@@ -202,7 +165,8 @@ class Ranking:
         if self._index is None:
             labels = self._nearest(self._classifiers, V, size)
         else:
-            labels, counts = self._index.query(V, size)
+            found, counts = self._index.query(V, size, self._n_jobs)
+            labels = found.astype(np.int64)
             short = np.flatnonzero(counts < at_least)
             if short.size:
                 labels[short] = self._nearest(self._classifiers, V[short], size)

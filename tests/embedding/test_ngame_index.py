@@ -5,9 +5,8 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from sklearn_xc.embedding import _answers
 from sklearn_xc.exceptions import MemoryBudgetError, UnseenLabelWarning
-from sklearn_xc.search import ExactIndex, SphericalIndex
+from sklearn_xc.search import ExactIndex, SphericalIndex, label_index
 
 INDEXES = ["product", "spherical", SphericalIndex(3)]
 
@@ -15,13 +14,13 @@ INDEXES = ["product", "spherical", SphericalIndex(3)]
 @pytest.fixture
 def built(monkeypatch):
     """Return a list of the indexes that were built."""
-    kept, plain = [], _answers.ShortlistIndex
+    kept, plain = [], label_index.LabelIndex
 
     def noted(*args):
         kept.append(plain(*args))
         return kept[-1]
 
-    monkeypatch.setattr(_answers, "ShortlistIndex", noted)
+    monkeypatch.setattr(label_index, "LabelIndex", noted)
     return kept
 
 
@@ -71,7 +70,7 @@ class TestWhenItIsBuilt:
         model.add_labels(label_features=Z[:2])
         model.predict_topk(X)
         assert len(built) == 2
-        assert len(built[-1]._labels) == 22
+        assert len(built[-1].labels) == 22
         model.set_params(index="product").predict_topk(X)
         assert len(built) == 3
         model.set_params(index="exact").predict_topk(X)
