@@ -15,11 +15,11 @@ from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.threads import for_row_ranges
 from sklearn_xc._state.fitted import reads_snapshot
 from sklearn_xc._state.schema import Array, Choice, Number, Record, declares
-from sklearn_xc._training.adam import with_intercepts
 from sklearn_xc.base import ThresholdedScores, XCClassifier
 from sklearn_xc.decomposition._weights import log_odds_of_blank
-from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer, make_layer
-from sklearn_xc.search import ExactIndex, MipsIndex, copy_index, index_bytes, make_index
+from sklearn_xc.decomposition.layers import make_layer
+from sklearn_xc.decomposition.moving_rows import with_intercepts
+from sklearn_xc.search import ExactIndex, MipsIndex
 from sklearn_xc.search.kernels.candidates import rank_labels, score_labels
 from sklearn_xc.search.label_index import label_index
 

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_xc._parallel.threads import Team
-from sklearn_xc._training.adam import Entries, MovingRows
+from sklearn_xc._training.adam import Entries
 from sklearn_xc.decomposition._training_set import LabelSets
 from sklearn_xc.decomposition.gradients.protocol import GradientMethod
 from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
+from sklearn_xc.decomposition.moving_rows import MovingRows
 
 
 class Step(NamedTuple):

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_xc._input.data import CsrRows, DenseRows, entry_places, read_only
-from sklearn_xc._training.adam import Entries, MovingRows
+from sklearn_xc._training.adam import Entries
 from sklearn_xc._training.kernels.row_moves import squared_norms
+from sklearn_xc.decomposition.moving_rows import MovingRows
 
 
 class EmbeddedRows(NamedTuple):

@@ -8,7 +8,6 @@ import numpy as np
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.threads import Team
-from sklearn_xc._training.adam import MovingProxies, MovingRows, with_intercepts
 from sklearn_xc._training.kernels.row_moves import blend
 from sklearn_xc.decomposition._training_set import TrainingConfig, TrainingSet
 from sklearn_xc.decomposition._weights import Weights, intercept_rate
@@ -17,6 +16,7 @@ from sklearn_xc.decomposition.gradients import SampledGradient
 from sklearn_xc.decomposition.gradients.protocol import GradientMethod, GradientTask
 from sklearn_xc.decomposition.gradients.scored import SampledLabels
 from sklearn_xc.decomposition.layers import HiddenLayer, make_layer
+from sklearn_xc.decomposition.moving_rows import MovingProxies, MovingRows, with_intercepts
 from sklearn_xc.search import copy_index, make_index
 
 #: Epochs with labels drawn at random: at first all labels score alike, and a search is useless.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc._training.adam import MovingRows
+from sklearn_xc.decomposition.moving_rows import MovingRows
 from sklearn_xc.decomposition.training import WeightAverages
 
 

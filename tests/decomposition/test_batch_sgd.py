@@ -7,13 +7,14 @@ import scipy.sparse as sp
 
 from sklearn_xc._input.data import CsrRows, DenseRows
 from sklearn_xc._parallel.threads import Team
-from sklearn_xc._training.adam import Entries, MovingRows
+from sklearn_xc._training.adam import Entries
 from sklearn_xc.decomposition._training_set import LabelSets
 from sklearn_xc.decomposition.batch_sgd import take_steps
 from sklearn_xc.decomposition.gradients.protocol import SetLoss
 from sklearn_xc.decomposition.gradients.scored import Exact
 from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
 from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin
+from sklearn_xc.decomposition.moving_rows import MovingRows
 from sklearn_xc.search.protocol import Candidates
 
 N, D, K, DIM = 8, 12, 9, 5

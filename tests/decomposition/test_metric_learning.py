@@ -9,13 +9,13 @@ from scipy.spatial.distance import cdist
 from sklearn_xc import DecompMIPSClassifier
 from sklearn_xc._input.data import CsrRows, DenseRows
 from sklearn_xc._parallel.threads import Team
-from sklearn_xc._training.adam import MovingProxies, MovingRows
 from sklearn_xc.decomposition._training_set import LabelSets
 from sklearn_xc.decomposition.batch_sgd import take_steps
 from sklearn_xc.decomposition.gradients.protocol import SetLoss
 from sklearn_xc.decomposition.gradients.scored import Exact
 from sklearn_xc.decomposition.layers import HiddenLayer, IdentityLayer
 from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin
+from sklearn_xc.decomposition.moving_rows import MovingProxies, MovingRows
 
 N, D, K = 90, 6, 9
 LOSSES = sorted(LABEL_SET_LOSSES)

@@ -28,7 +28,6 @@ import numpy as np
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.threads import Team
-from sklearn_xc._training.adam import with_intercepts
 from sklearn_xc._training.kernels.row_moves import add_rows
 from sklearn_xc.decomposition.gradients import ExactGradient, SampledGradient
 from sklearn_xc.decomposition.gradients.protocol import (
@@ -37,6 +36,7 @@ from sklearn_xc.decomposition.gradients.protocol import (
     LabelGradient,
     share_instances,
 )
+from sklearn_xc.decomposition.moving_rows import with_intercepts
 from sklearn_xc.decomposition.skip_gram.collapsed_softmax import (
     CollapsedSoftmax,
     ContextSampler,

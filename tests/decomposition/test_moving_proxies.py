@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sklearn_xc._training.adam import Entries, MovingProxies
+from sklearn_xc._training.adam import Entries
+from sklearn_xc.decomposition.moving_rows import MovingProxies
 
 K, DIM, N = 7, 4, 5
 
