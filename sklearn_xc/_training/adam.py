@@ -49,6 +49,22 @@ class Entries(NamedTuple):
         return self._replace(starts=self.starts[first:last], counts=self.counts[first:last])
 
 
+def group_by_row(
+    entries: Entries, n_rows: int, slots: np.ndarray
+) -> tuple[int, tuple[np.ndarray, ...]]:
+    """Return how many rows of a matrix have entries, and what ``group_entries`` writes of them.
+
+    `slots` is int32 of shape (n_rows,) and holds -1, also afterwards.
+    """
+    n_entries = int(entries.counts.sum())
+    rows = np.zeros(min(n_entries, n_rows), np.int32)
+    bounds = np.zeros(len(rows) + 1, np.int64)
+    order, owners = np.zeros(n_entries, np.int64), np.zeros(n_entries, np.int64)
+    starts, counts, ids, _ = (read_only(part) for part in entries)
+    n = group_entries(starts, counts, ids, slots, rows, bounds, order, owners)
+    return n, (rows, bounds, order, owners)
+
+
 def _corrections(n_steps: int) -> tuple[float, float]:
     """Return the bias corrections of the two means, which start at 0."""
     return 1.0 - _KEPT_FIRST**n_steps, 1.0 - _KEPT_SECOND**n_steps
@@ -165,18 +181,14 @@ class LazyAdam:
             Threads, on which nothing depends.
         """
         self.n_steps += 1
-        n_entries = int(entries.counts.sum())
-        rows = np.zeros(min(n_entries, len(values)), np.int32)
-        bounds = np.zeros(len(rows) + 1, np.int64)
-        order, owners = np.zeros(n_entries, np.int64), np.zeros(n_entries, np.int64)
-        starts, counts, ids, factors = (read_only(part) for part in entries)
-        n = group_entries(starts, counts, ids, self._slots, rows, bounds, order, owners)
+        n, groups = group_by_row(entries, len(values), self._slots)
         by_first, by_second = _corrections(self.n_steps)
         number = values.dtype.type
         shares = number(1.0 - _KEPT_FIRST), number(1.0 - _KEPT_SECOND)
         step, epsilon = number(rate * by_second**0.5 / by_first), number(_EPSILON)
-        groups = tuple(read_only(array) for array in (rows, bounds, order, owners))
-        V = read_only(V)
+        bounds = groups[1]
+        groups = tuple(map(read_only, groups))
+        factors, V = read_only(entries.values), read_only(V)
         # Each thread gets about equally many entries and rows; a row belongs to one thread.
         work = bounds[: n + 1] + np.arange(n + 1)
         cuts = np.searchsorted(work, work[-1] * np.arange(team.n_workers + 1) / team.n_workers)

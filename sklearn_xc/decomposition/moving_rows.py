@@ -3,10 +3,9 @@
 import numpy as np
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc._training.adam import Entries
+from sklearn_xc._training.adam import Entries, group_by_row
 from sklearn_xc._training.kernels.row_moves import (
     add_rows,
-    group_entries,
     move_proxies,
     move_rows,
     write_squares,
@@ -71,15 +70,10 @@ class MovingRows:
         lengths : ndarray of float of shape (m,)
             How far their values moved.
         """
-        n_entries = int(entries.counts.sum())
-        rows = np.empty(min(n_entries, len(self.values)), np.int32)
-        bounds = np.empty(len(rows) + 1, np.int64)
-        order, owners = np.empty(n_entries, np.int64), np.empty(n_entries, np.int64)
-        starts, counts, ids, values = entries
-        n = group_entries(starts, counts, ids, self._slots, rows, bounds, order, owners)
+        n, groups = group_by_row(entries, len(self.values), self._slots)
         lengths = np.empty(n, self.values.dtype)
-        self._move((rows, bounds, order, owners), values, V, rate, lengths)
-        return rows[:n], lengths
+        self._move(groups, entries.values, V, rate, lengths)
+        return groups[0][:n], lengths
 
     def _move(
         self,
