@@ -33,7 +33,7 @@ from sklearn_xc.embedding._inputs import (
     vectorized_rows,
 )
 from sklearn_xc.embedding._memory import Allocation, require_memory
-from sklearn_xc.embedding._ranking import TOGETHER, Ranking, is_exact
+from sklearn_xc.embedding._ranking import TOGETHER, LabelRanking, is_exact
 from sklearn_xc.search.label_index import LabelIndex, label_index
 
 #: Bytes of work space of the rows that are answered together.
@@ -255,13 +255,13 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         n_threads = count_threads(self.n_jobs)
         return n_threads if n_threads > 1 else None
 
-    def _ranking(self, *, with_index: bool, among: np.ndarray | None = None) -> Ranking:
+    def _ranking(self, *, with_index: bool, among: np.ndarray | None = None) -> LabelRanking:
         """Return the scores of labels, all or those in `among`."""
         index = self._shortlist_index() if with_index and among is None else None
         unseen = self._unseen_labels
         if among is not None:
             unseen = np.delete(np.arange(len(self.classes_)), among)
-        return Ranking(
+        return LabelRanking(
             self.label_embeddings_,
             self.coef_,
             self._features,
@@ -329,7 +329,7 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         V: np.ndarray,
         listed: np.ndarray,
         k: int,
-        ranking: Ranking,
+        ranking: LabelRanking,
         *,
         is_shortlist: bool = False,
     ) -> tuple[np.ndarray, np.ndarray]:

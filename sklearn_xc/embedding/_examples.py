@@ -19,7 +19,8 @@ from sklearn_xc._input.data import (
 )
 from sklearn_xc._input.equal_rows import distinct_by_hash, distinct_instances
 from sklearn_xc._state.schema import Array, Number, Record, declares
-from sklearn_xc.embedding._inputs import TextRows, as_matrix, features_beside
+from sklearn_xc._training.adam import entry_places
+from sklearn_xc.embedding._inputs import TextRows, as_csr_matrix, features_beside
 from sklearn_xc.embedding.samplers.protocol import Positives
 
 #: Norm of the substitute for the mean of a label without instances, unless held-out instances
@@ -163,7 +164,7 @@ class LabelMeans(NamedTuple):
             sums[some] += part[:, some].T @ V[first : first + _EMBEDDED]
         lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums, dtype=np.float64))
         sums /= np.where(lengths > 0, lengths, 1)[:, None].astype(sums.dtype)
-        words = None if features is None else _unit_rows(Y.T @ as_matrix(features), V.dtype)
+        words = None if features is None else _unit_rows(Y.T @ as_csr_matrix(features), V.dtype)
         return cls(sums, words)
 
     def filled(
@@ -211,8 +212,8 @@ class LabelMeans(NamedTuple):
             return SubstituteNorms()
         found = [_ratio(_best_products(V, self.vectors[seen]), _best_products(V, vectors))]
         if self.words is not None and X is not None:
-            instances = normalize(as_matrix(X))
-            best = [_best_products(instances, as_matrix(rows)) for rows in (self.words, words)]
+            instances = normalize(as_csr_matrix(X))
+            best = [_best_products(instances, as_csr_matrix(rows)) for rows in (self.words, words)]
             found.append(_ratio(*best))
         return SubstituteNorms(*found)
 
@@ -223,7 +224,7 @@ def mean_rows(examples: Examples, n_labels: int) -> CsrRows:
     The encoder reads them in place of features of the label's own.
     """
     X = examples.X
-    sums = sp.csr_array(examples.label_matrix(n_labels).T @ as_matrix(X))
+    sums = sp.csr_array(examples.label_matrix(n_labels).T @ as_csr_matrix(X))
     sums.eliminate_zeros()
     sums.sort_indices()
     means = normalize(sums, copy=False).astype(X.dtype, copy=False)
@@ -232,7 +233,7 @@ def mean_rows(examples: Examples, n_labels: int) -> CsrRows:
 
 def joined_rows(one: CsrRows, other: CsrRows) -> CsrRows:
     """Return the rows of both, one after the other."""
-    return as_csr_rows(sp.vstack([as_matrix(one), as_matrix(other)], format="csr"))
+    return as_csr_rows(sp.vstack([as_csr_matrix(one), as_csr_matrix(other)], format="csr"))
 
 
 def _best_products(V: Any, vectors: Any) -> float:

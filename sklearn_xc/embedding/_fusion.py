@@ -28,7 +28,7 @@ from sklearn_xc._input.sklearn_private import boosted_trees
 from sklearn_xc._parallel.threads import one_blas_thread, openmp_threads
 from sklearn_xc._state.schema import Array, Holds, Number, Record, are_trees, declares
 from sklearn_xc.embedding._examples import Examples
-from sklearn_xc.embedding._ranking import Ranking
+from sklearn_xc.embedding._ranking import LabelRanking
 from sklearn_xc.embedding.kernels.scores import add_tree_values, mix_probabilities
 
 #: Settings of the boosted trees. On six fits of a sixteenth of the rows, 100 trees at half the rate
@@ -50,7 +50,7 @@ _SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
 _MIN_PAIRS_OF_LEAF, _MIN_SHARE_OF_LEAF = 25, 1e-4
 
 
-class Pairs(NamedTuple):
+class ShortlistPairs(NamedTuple):
     """Pairs of a held-out instance and a label of its shortlist.
 
     Attributes
@@ -73,8 +73,13 @@ class Pairs(NamedTuple):
 
     @classmethod
     def of_shortlists(
-        cls, examples: Examples, V: np.ndarray, ranking: Ranking, n_candidates: int, n_labels: int
-    ) -> "Pairs":
+        cls,
+        examples: Examples,
+        V: np.ndarray,
+        ranking: LabelRanking,
+        n_candidates: int,
+        n_labels: int,
+    ) -> "ShortlistPairs":
         """Return instances, with embeddings V, paired with the labels of their shortlists.
 
         Labels of their own that are not there are left out: they always hold, and have low scores.
@@ -92,9 +97,9 @@ class Pairs(NamedTuple):
         scores = ranking.scores(X, V, labels)[at]
         return cls(scores, label, is_own, examples.weight[of], known[of])
 
-    def take(self, kept: np.ndarray) -> "Pairs":
+    def take(self, kept: np.ndarray) -> "ShortlistPairs":
         """Return some of the pairs."""
-        return Pairs(*(part[kept] for part in self))
+        return ShortlistPairs(*(part[kept] for part in self))
 
 
 @declares(
@@ -192,7 +197,7 @@ class TreeFusion(ScoreFusion):
        classification", WSDM 2023.
     """
 
-    def fit(self, pairs: Pairs, frequencies: np.ndarray) -> "TreeFusion":
+    def fit(self, pairs: ShortlistPairs, frequencies: np.ndarray) -> "TreeFusion":
         """Grow the tree; see ``ScoreFusion``."""
         from sklearn.tree import DecisionTreeRegressor
 
@@ -271,7 +276,7 @@ class BoostedFusion(ScoreFusion):
         None of them if the logistic model alone is best.
     """
 
-    def fit(self, pairs: Pairs, frequencies: np.ndarray) -> "BoostedFusion":
+    def fit(self, pairs: ShortlistPairs, frequencies: np.ndarray) -> "BoostedFusion":
         """Fit both models and choose their mixture; see ``ScoreFusion``."""
         self.n_scores_ = pairs.scores.shape[1]
         known = frequencies[frequencies > 0]

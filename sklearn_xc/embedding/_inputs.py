@@ -278,14 +278,14 @@ def reads_texts(encoder: Any) -> bool:
     return bool(getattr(encoder, "reads", "rows") == "texts")
 
 
-def as_matrix(rows: CsrRows) -> sp.csr_array:
+def as_csr_matrix(rows: CsrRows) -> sp.csr_array:
     """Return rows as a matrix of scipy, without a copy."""
     return sp.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
 
 
 def encoder_input(rows: CsrRows) -> Any:
     """Return rows as encoders read them: a csr_array, or an array of texts."""
-    return rows.texts if isinstance(rows, TextRows) else as_matrix(rows)
+    return rows.texts if isinstance(rows, TextRows) else as_csr_matrix(rows)
 
 
 def joined_input(parts: Sequence[tuple[CsrRows, np.ndarray]]) -> Any:

@@ -13,7 +13,7 @@ from sklearn_xc._state.schema import Array, Record, declares
 from sklearn_xc._training.kernels.row_moves import squared_norms
 from sklearn_xc._weights.label_weights import LabelWeights
 from sklearn_xc.embedding._examples import LabelMeans, joined_rows
-from sklearn_xc.embedding._inputs import as_matrix, features_beside
+from sklearn_xc.embedding._inputs import as_csr_matrix, features_beside
 from sklearn_xc.embedding.kernels.scores import score_features, score_vectors
 from sklearn_xc.search import ExactIndex
 from sklearn_xc.search.label_index import LabelIndex
@@ -37,7 +37,7 @@ class KnownFeatures:
     """
 
     def __init__(self, rows: CsrRows) -> None:
-        self._set_rows(as_csr_rows(normalize(as_matrix(rows))))
+        self._set_rows(as_csr_rows(normalize(as_csr_matrix(rows))))
 
     def joined(self, rows: CsrRows, order: np.ndarray) -> "KnownFeatures":
         """Return these labels and then others, in an order of all; bits of these stay."""
@@ -55,7 +55,7 @@ class KnownFeatures:
         self.rows = rows
         self._is_used = np.zeros(rows.shape[1], bool)
         self._is_used[rows.indices] = True
-        matrix = as_matrix(rows)
+        matrix = as_csr_matrix(rows)
         self._weights = LabelWeights(matrix, np.zeros(rows.shape[0], matrix.dtype))
 
     def shares_any(self, X: CsrRows) -> np.ndarray:
@@ -84,7 +84,7 @@ def is_exact(parameter: Any) -> bool:
     )
 
 
-class Ranking:
+class LabelRanking:
     """Scores of labels: embedding, classifier, features if known, mean, mean of features.
 
     Parameters

@@ -30,7 +30,7 @@ _LEAST_WORK = 200_000
 FitReport = dict[str, np.ndarray]
 
 
-class EpochReport(NamedTuple):
+class SiameseEpoch(NamedTuple):
     """Weighted mean loss of an epoch, share of negatives within the margin, and wall seconds."""
 
     loss: float
@@ -41,14 +41,14 @@ class EpochReport(NamedTuple):
         return f"loss {self.loss:.4g}, {100 * self.violations:.2g} % of negatives within the margin"
 
 
-def as_fit_report(epochs: Mapping[str, Sequence[EpochReport]]) -> FitReport:
+def as_fit_report(epochs: Mapping[str, Sequence[SiameseEpoch]]) -> FitReport:
     """Return the table of the epochs of each module, numbered from 1."""
     rows = [
         (module, number, *report)
         for module, reports in epochs.items()
         for number, report in enumerate(reports, 1)
     ]
-    kinds = {"module": "<U10", "epoch": np.int64} | dict.fromkeys(EpochReport._fields, np.float64)
+    kinds = {"module": "<U10", "epoch": np.int64} | dict.fromkeys(SiameseEpoch._fields, np.float64)
     columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
     return {
         name: np.array(column, dtype)
@@ -281,7 +281,7 @@ class SiameseTraining:
             module.moves_instances,
         )
 
-    def fit(self, progress: Progress, loop: Loop) -> list[EpochReport]:
+    def fit(self, progress: Progress, loop: Loop) -> list[SiameseEpoch]:
         """Train all epochs that no checkpoint has; a callback may stop between two."""
         found = loop.get()
         reports = [] if found is None else self._resume(found)
@@ -299,20 +299,20 @@ class SiameseTraining:
             loop.put(lambda: self._kept(reports), is_final=True)
         return reports
 
-    def _kept(self, reports: list[EpochReport]) -> dict[str, np.ndarray]:
+    def _kept(self, reports: list[SiameseEpoch]) -> dict[str, np.ndarray]:
         sampler: Any = self._sampler
         return {**self._module.kept(), **sampler._kept(), "reports": np.array(reports)}
 
-    def _resume(self, found: dict[str, np.ndarray]) -> list[EpochReport]:
+    def _resume(self, found: dict[str, np.ndarray]) -> list[SiameseEpoch]:
         """Continue from a checkpoint of a training that began like this one."""
         n_done = len(np.atleast_1d(found.get("reports", 0)))
-        reports = np.empty((min(n_done, self._n_epochs), len(EpochReport._fields)))
+        reports = np.empty((min(n_done, self._n_epochs), len(SiameseEpoch._fields)))
         restore({"reports": reports}, found)
         self._sampler._resume(found)  # type: ignore[attr-defined]
         self._module.resume(found)
-        return [EpochReport(*row) for row in reports.tolist()]
+        return [SiameseEpoch(*row) for row in reports.tolist()]
 
-    def _epoch(self, epoch: int, team: Team) -> EpochReport:
+    def _epoch(self, epoch: int, team: Team) -> SiameseEpoch:
         began = time.perf_counter()
         self._sampler.refresh(epoch, self._state)
         indptr, labels = self._positives
@@ -334,7 +334,7 @@ class SiameseTraining:
                 f"once in an epoch. Got {n_done}."
             )
         total /= self._weight.sum()
-        return EpochReport(total, n_violations / max(1, n_pairs), time.perf_counter() - began)
+        return SiameseEpoch(total, n_violations / max(1, n_pairs), time.perf_counter() - began)
 
     def _step(
         self, rows: np.ndarray, pool: Pool, rate: float, rng: np.random.Generator, team: Team

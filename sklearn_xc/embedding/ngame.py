@@ -26,7 +26,7 @@ from sklearn_xc.embedding._examples import (
     held_out,
     mean_rows,
 )
-from sklearn_xc.embedding._fusion import FUSIONS, Pairs
+from sklearn_xc.embedding._fusion import FUSIONS, ShortlistPairs
 from sklearn_xc.embedding._inputs import (
     TextRows,
     contents,
@@ -42,7 +42,7 @@ from sklearn_xc.embedding._ranking import KnownFeatures, is_exact
 from sklearn_xc.embedding._training import (
     ClassifierModule,
     EncoderModule,
-    EpochReport,
+    SiameseEpoch,
     SiameseTraining,
     as_fit_report,
 )
@@ -52,7 +52,7 @@ from sklearn_xc.embedding.samplers.protocol import BatchSampler, Positives
 from sklearn_xc.search import make_index
 
 #: Epochs of modules, by their names.
-Epochs = dict[str, Sequence[EpochReport]]
+Epochs = dict[str, Sequence[SiameseEpoch]]
 #: Methods of every encoder and sampler; see `Encoder` and `BatchSampler`.
 _ENCODER_METHODS = ("start", "encode", "forward", "learn")
 _SAMPLER_METHODS = ("start", "refresh", "batches", "negatives", "select")
@@ -557,7 +557,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         n_epochs = self._n_epochs(kind, examples)
         n_parts = n_epochs if n else 0  # no instance may have a feature
         progress = stages.fit.parts("epoch", n_parts, stage=kind, unit=f"{kind} epoch")
-        reports: Sequence[EpochReport] = []
+        reports: Sequence[SiameseEpoch] = []
         if n:
             sampler = self._new_sampler()
             n_jobs = count_threads(self.n_jobs)
@@ -633,7 +633,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         """Fit the fusion to the pairs of shortlists, if some are relevant and some are not."""
         ranking = self._ranking(with_index=True)
         n_labels = len(self.classes_)
-        pairs = Pairs.of_shortlists(examples, V, ranking, self.n_candidates, n_labels)
+        pairs = ShortlistPairs.of_shortlists(examples, V, ranking, self.n_candidates, n_labels)
         # Every label of a held-out instance also has training instances, by choice: labels without
         # any would seem to be always wrong. When fused, they count as the rarest.
         pairs = pairs.take(np.flatnonzero(self._seen.counts[pairs.label] > 0))

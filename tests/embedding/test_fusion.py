@@ -12,7 +12,7 @@ from sklearn_xc.embedding._fusion import (
     _MIN_PAIRS_OF_LEAF,
     FUSIONS,
     BoostedFusion,
-    Pairs,
+    ShortlistPairs,
     TreeFusion,
 )
 
@@ -34,7 +34,7 @@ def make_pairs(n=4000, seed=0, n_scores=3, weighted=False, per_instance=10):
     scores = np.stack([embedding, classifier, features], 1)[:, :n_scores].astype(np.float32)
     of = np.arange(n) // per_instance
     weight = rng.random(of[-1] + 1)[of] if weighted else np.ones(n)
-    return Pairs(scores, rng.integers(0, 99, n), relevant, weight, of), frequency
+    return ShortlistPairs(scores, rng.integers(0, 99, n), relevant, weight, of), frequency
 
 
 def features_of(pairs, frequency):
@@ -111,7 +111,9 @@ class TestBoosting:
         of = np.repeat(np.arange(300), 10)
         own = of % 2 == 0
         scores = np.stack([rng.random(300)[of], rng.random(3000)], 1).astype(np.float32)
-        fusion = BoostedFusion().fit(Pairs(scores, of, own, np.ones(3000), of), np.ones(3000))
+        fusion = BoostedFusion().fit(
+            ShortlistPairs(scores, of, own, np.ones(3000), of), np.ones(3000)
+        )
         assert fusion.levels_.share == 0
 
 

@@ -9,7 +9,7 @@ from sklearn.preprocessing import normalize
 
 from sklearn_xc._input.data import CsrRows, as_csr_rows
 from sklearn_xc.embedding._examples import LabelMeans
-from sklearn_xc.embedding._ranking import KnownFeatures, Ranking
+from sklearn_xc.embedding._ranking import KnownFeatures, LabelRanking
 
 N, L, D, DIM = 60, 25, 50, 9
 KINDS = ("embedding", "classifier", "features", "mean")
@@ -66,7 +66,7 @@ NONE, SOME = np.empty(0, np.int64), np.array([0, 3, EMPTY_LABEL, 24])
 def ranking_of(data, n_jobs=None, known=True, unseen=NONE):
     features = KnownFeatures(data.F) if known else None
     means = LabelMeans(data.means, None)
-    return Ranking(data.embeddings, data.classifiers, features, means, unseen, n_jobs)
+    return LabelRanking(data.embeddings, data.classifiers, features, means, unseen, n_jobs)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
