@@ -273,11 +273,6 @@ def vectorized_rows(
 # Encoders
 
 
-def reads_texts(encoder: Any) -> bool:
-    """Return whether an encoder reads texts, not sparse rows."""
-    return bool(getattr(encoder, "reads", "rows") == "texts")
-
-
 def as_csr_matrix(rows: CsrRows) -> sp.csr_array:
     """Return rows as a matrix of scipy, without a copy."""
     return sp.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from sklearn_xc._input.data import CsrRows
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc.embedding._examples import Examples
-from sklearn_xc.embedding._inputs import TextRows, features_beside
+from sklearn_xc.embedding._inputs import CsrRows, TextRows, features_beside
+from sklearn_xc.embedding.encoders.protocol import part_of
 
 _ADVICE = (
     "Lower embedding_dim, n_candidates or batch_size of the sampler, pass X as float32, hash the "
@@ -63,7 +64,7 @@ def fit_arrays(
     n_label_values = n_of_means if Z is None else _n_values(Z)
 
     def of_encoder(method: str, *arguments: Any) -> list[Allocation]:
-        shapes = getattr(encoder, method)(*arguments) if hasattr(encoder, method) else []
+        shapes = part_of(encoder, method)(*arguments)
         return [Allocation(f"{name} of the encoder", shape, size, k) for name, shape, k in shapes]
 
     def embeddings(of_instances: int, of_labels: int, in_batch: int) -> list[Allocation]:

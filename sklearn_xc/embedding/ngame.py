@@ -34,7 +34,6 @@ from sklearn_xc.embedding._inputs import (
     features_beside,
     fitted_vectorizer,
     is_described,
-    reads_texts,
     vectorized_rows,
 )
 from sklearn_xc.embedding._memory import fit_arrays, require_memory
@@ -47,6 +46,7 @@ from sklearn_xc.embedding._training import (
     as_fit_report,
 )
 from sklearn_xc.embedding.encoders import ENCODERS
+from sklearn_xc.embedding.encoders.protocol import part_of
 from sklearn_xc.embedding.samplers import SAMPLERS
 from sklearn_xc.embedding.samplers.protocol import BatchSampler, Positives
 from sklearn_xc.search import make_index
@@ -56,12 +56,9 @@ Epochs = dict[str, Sequence[SiameseEpoch]]
 #: Methods of every encoder and sampler; see `Encoder` and `BatchSampler`.
 _ENCODER_METHODS = ("start", "encode", "forward", "learn")
 _SAMPLER_METHODS = ("start", "refresh", "batches", "negatives", "select")
-#: Dimension unless the encoder has one of its own.
-_DIM = 256
-#: Of the two modules: margin, learning rate unless the encoder has one, and draws of a pair of an
-#: instance and a label with ``max_iter="auto"``, in at most `_MOST_EPOCHS`.
+#: Of the two modules: margin, and draws of a pair of an instance and a label with
+#: ``max_iter="auto"``, in at most `_MOST_EPOCHS`.
 _MARGIN = {"encoder": 0.3, "classifier": 0.5}
-_RATE = {"encoder": 0.003, "classifier": 0.01}
 _DRAWS = {"encoder": 5, "classifier": 10}
 _MOST_EPOCHS = 20
 #: Held-out instances for fusion and threshold, at most. Source: appendix C of the paper.
@@ -396,7 +393,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
                 n = len(every.weight)
                 train, held = held_out(every, len(self.classes_), self._n_to_hold_out(n), seed)
                 self._require_memory(every, len(held), Z)
-                encodes_again = len(held) > _SHARE * n and not self._is_frozen
+                encodes_again = len(held) > _SHARE * n and not self._ask("is_frozen")
                 fit = Fit(self, X, y, sample_weight, 3 + bool(len(held)) + encodes_again)
                 stages = Stages(seed, fit, loop.within("held-out"))
                 V, epochs = self._train_encoder(every, train, Z, stages)  # module M1
@@ -413,7 +410,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
                 self._means = self._filled_means()
                 self.fit_report_ = as_fit_report(epochs)
                 self.n_iter_ = len(self.fit_report_["loss"])
-                getattr(self.encoder_, "finish", lambda: None)()
+                self._ask("finish")()
                 fit.end()
         self._warn_of_unseen()
         return self
@@ -426,7 +423,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         self.encoder_ = new_part(self.encoder, ENCODERS, _ENCODER_METHODS, caller, protocol)
         sampler = self._new_sampler()
         make_index(self.index, caller=f"{name}: index")
-        self._reads_texts = reads_texts(self.encoder_)
+        self._reads_texts = self._ask("reads") == "texts"
         self.__dict__.pop("vectorizer_", None)  # of an earlier fit
         if not self._reads_texts and not isinstance(self.vectorizer, str | None):
             raise ValueError(
@@ -514,11 +511,10 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         else:
             self._known |= features_of(Z)
         examples = examples.with_features()
-        if hasattr(self.encoder_, "name_features"):
-            self.encoder_.name_features(getattr(self, "feature_names_in_", None))
+        self._ask("name_features")(getattr(self, "feature_names_in_", None))
         self.encoder_.start(encoder_input(examples.X), self._dim, stages.seed)
-        if getattr(self.encoder_, "is_given_", None) is not None:
-            self._known |= self.encoder_.is_given_
+        if (is_given := self._ask("is_given_")) is not None:
+            self._known |= is_given
         known = np.flatnonzero(np.diff(Z.indptr) > 0)
         own = examples.of_labels(known, n_labels)
         dim = self._dim
@@ -576,27 +572,25 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         progress.close()
         return {kind: reports}
 
+    def _ask(self, name: str) -> Any:
+        """Return an attribute or a method of the encoder, or the default of the protocol."""
+        return part_of(self.encoder_, name)
+
     @property
     def _dim(self) -> int:
         """Dimension of the embeddings."""
-        if self.embedding_dim != "auto":
-            return int(self.embedding_dim)
-        return int(getattr(self.encoder_, "default_dim", lambda: _DIM)())
-
-    @property
-    def _is_frozen(self) -> bool:
-        """Whether the encoder is not to be trained."""
-        return bool(getattr(self.encoder_, "is_frozen", False))
+        own = self.embedding_dim
+        return int(self._ask("default_dim")() if own == "auto" else own)
 
     def _rate(self, kind: str) -> float:
         """Return the initial learning rate of a module."""
-        if kind == "encoder" and self.learning_rate != "auto":
-            return float(self.learning_rate)
-        name = "default_learning_rate" if kind == "encoder" else "default_classifier_learning_rate"
-        return float(getattr(self.encoder_, name, _RATE[kind]))
+        if kind == "classifier":
+            return float(self._ask("default_classifier_learning_rate"))
+        own = self.learning_rate
+        return float(self._ask("default_learning_rate") if own == "auto" else own)
 
     def _n_epochs(self, kind: str, examples: Examples) -> int:
-        if kind == "encoder" and self._is_frozen:
+        if kind == "encoder" and self._ask("is_frozen"):
             return 0
         n_epochs = self.max_iter if kind == "encoder" else self.classifier_max_iter
         if n_epochs != "auto":
@@ -653,7 +647,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         encoder = ENCODERS.get(self.encoder) if isinstance(self.encoder, str) else self.encoder
-        if reads_texts(encoder):
+        if part_of(encoder, "reads") == "texts":
             tags.input_tags.string = tags.input_tags.one_d_array = True
             tags.input_tags.sparse = tags.input_tags.two_d_array = False
         return tags

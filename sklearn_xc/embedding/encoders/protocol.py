@@ -1,5 +1,6 @@
 """The protocol of encoders."""
 
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -41,27 +42,21 @@ class Encoder(Protocol):
     row and without stored zeros; or, for an encoder with ``reads = "texts"``, an ndarray of str
     objects of shape (n,), none of them empty. Do not modify them.
 
-    Optional methods:
-
-    * ``parameter_shapes(n_features, dim)`` returns, before ``start``, the arrays to allocate, as
-      tuples of a description, the shape, and the number of such arrays, so that a fit that lacks
-      the memory can be refused. `n_features` is None for texts. ``batch_shapes(n)`` returns those
-      of training on mini-batches of n inputs.
-    * ``default_dim()`` returns the dimension used unless another is requested.
-    * ``name_features(names)`` receives the feature names before ``start``, an ndarray of str of
-      shape (n_features,), or None.
-    * ``finish()`` is called when a fit has ended, and may drop what only training needs.
-
-    Optional attributes: ``default_learning_rate`` and ``default_classifier_learning_rate``. If
-    ``is_frozen`` is True, the encoder is not trained: ``forward`` and ``learn`` are not called.
-    ``is_given_``, an ndarray of bool of shape (n_features,) or None after ``start``, marks features
-    that are meaningful before any training. An instance that has none of these, and none of the
-    features of the training instances, is answered as one without features.
+    ``start``, ``encode``, ``forward`` and ``learn`` are required. The other methods, and the
+    attributes, are optional: an encoder without one of them has that of this class.
 
     Attributes
     ----------
     reads : {"rows", "texts"}
-        The kind of inputs. Optional; "rows" if missing.
+        The kind of inputs.
+    is_frozen : bool
+        If True, the encoder is not trained: ``forward`` and ``learn`` are not called.
+    is_given_ : ndarray of bool of shape (n_features,) or None
+        After ``start``, the features that are meaningful before any training. An instance that has
+        none of these, and none of the features of the training instances, is answered as one
+        without features.
+    default_learning_rate, default_classifier_learning_rate : float
+        Rates of the encoder and of the labels' classifiers, unless others are requested.
 
     Examples
     --------
@@ -94,7 +89,43 @@ class Encoder(Protocol):
     [0, 1]
     """
 
-    reads: Literal["rows", "texts"]
+    reads: Literal["rows", "texts"] = "rows"
+    is_frozen: bool = False
+    is_given_: np.ndarray | None = None
+    default_learning_rate: float = 0.003
+    default_classifier_learning_rate: float = 0.01
+
+    def default_dim(self) -> int:
+        """Return the dimension of the embeddings, unless another is requested."""
+        return 256
+
+    def parameter_shapes(
+        self, n_features: int | None, dim: int
+    ) -> list[tuple[str, tuple[int, ...], int]]:
+        """Return the arrays that ``start`` allocates, so that a fit without room is refused.
+
+        Parameters
+        ----------
+        n_features : int or None
+            None for texts.
+        dim : int
+
+        Returns
+        -------
+        list of tuple
+            A description, the shape, and the number of such arrays.
+        """
+        return []
+
+    def batch_shapes(self, n: int) -> list[tuple[str, tuple[int, ...], int]]:
+        """Return the arrays of training on mini-batches of n inputs, in the same form."""
+        return []
+
+    def name_features(self, names: np.ndarray | None) -> None:
+        """Receive the feature names, (n_features,), or None; called before ``start``."""
+
+    def finish(self) -> None:
+        """Drop what only training needs; called when a fit has ended."""
 
     def start(self, inputs: Any, dim: int, seed: int) -> None:
         """Make initial parameters, forgetting what was learnt before.
@@ -159,3 +190,11 @@ class Encoder(Protocol):
         n_jobs : int or None
             Number of threads; it does not affect the result.
         """
+
+
+def part_of(encoder: Any, name: str) -> Any:
+    """Return an attribute or a method of an encoder, or that of `Encoder` if it has none."""
+    if hasattr(encoder, name):
+        return getattr(encoder, name)
+    default = getattr(Encoder, name)
+    return partial(default, encoder) if callable(default) else default
