@@ -27,9 +27,9 @@ from sklearn_xc.embedding.samplers.protocol import Positives
 #: determine it.
 SUBSTITUTE_NORM = 0.65
 #: Products of instances and labels computed at a time.
-_PRODUCTS = 2**17
+_CHUNK_PRODUCTS = 2**17
 #: Embeddings that are added up at a time: sums round by it.
-_EMBEDDED = 4096
+_CHUNK_ROWS = 4096
 
 
 class Examples(NamedTuple):
@@ -158,14 +158,13 @@ class LabelMeans(NamedTuple):
         Y = examples.label_matrix(n_labels)
         features = features_beside(examples.X)
         sums = np.zeros((n_labels, V.shape[1]), V.dtype)
-        for first in range(0, len(V), _EMBEDDED):
-            part = Y[first : first + _EMBEDDED].astype(V.dtype)
+        for first in range(0, len(V), _CHUNK_ROWS):
+            part = Y[first : first + _CHUNK_ROWS].astype(V.dtype)
             some = np.unique(part.indices)
-            sums[some] += part[:, some].T @ V[first : first + _EMBEDDED]
+            sums[some] += part[:, some].T @ V[first : first + _CHUNK_ROWS]
         lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums, dtype=np.float64))
         sums /= np.where(lengths > 0, lengths, 1)[:, None].astype(sums.dtype)
-        words = None if features is None else _unit_rows(Y.T @ as_csr_matrix(features), V.dtype)
-        return cls(sums, words)
+        return cls(sums, None if features is None else mean_rows(features, Y))
 
     def filled(
         self, vectors: np.ndarray, words: CsrRows | None, norms: SubstituteNorms
@@ -218,17 +217,15 @@ class LabelMeans(NamedTuple):
         return SubstituteNorms(*found)
 
 
-def mean_rows(examples: Examples, n_labels: int) -> CsrRows:
+def mean_rows(X: CsrRows, Y: sp.csr_array) -> CsrRows:
     """Return the mean features of each label's instances, scaled to norm 1.
 
-    The encoder reads them in place of features of the label's own.
+    `Y`, (n, n_labels), has the weights of the instances by their labels. The encoder reads these
+    rows in place of features of the label's own.
     """
-    X = examples.X
-    sums = sp.csr_array(examples.label_matrix(n_labels).T @ as_csr_matrix(X))
-    sums.eliminate_zeros()
+    sums = sp.csr_array(Y.T @ as_csr_matrix(X))
     sums.sort_indices()
-    means = normalize(sums, copy=False).astype(X.dtype, copy=False)
-    return as_csr_rows(means).without_zeros()
+    return as_csr_rows(normalize(sums, copy=False).astype(X.dtype, copy=False)).without_zeros()
 
 
 def joined_rows(one: CsrRows, other: CsrRows) -> CsrRows:
@@ -238,7 +235,7 @@ def joined_rows(one: CsrRows, other: CsrRows) -> CsrRows:
 
 def _best_products(V: Any, vectors: Any) -> float:
     """Return the mean of the largest inner product of each row with one of others."""
-    step = max(1, _PRODUCTS // max(1, vectors.shape[0]))
+    step = max(1, _CHUNK_PRODUCTS // max(1, vectors.shape[0]))
     best = []
     for first in range(0, V.shape[0], step):
         products = (V[first : first + step] @ vectors.T).max(axis=1)
@@ -254,14 +251,3 @@ def _ratio(of_means: float, of_labels: float) -> float:
 
 def _scaled(rows: CsrRows, factor: float) -> CsrRows:
     return CsrRows(rows.indptr, rows.indices, rows.dtype.type(factor) * rows.data, rows.shape)
-
-
-def _unit_rows(sums: sp.csr_array, dtype: np.dtype) -> CsrRows:
-    """Return rows scaled to norm 1."""
-    sums = sp.csr_array(sums, dtype=np.float64)
-    sums.sort_indices()
-    counts = np.diff(sums.indptr)
-    rows = np.repeat(np.arange(len(counts)), counts)
-    lengths = np.sqrt(np.bincount(rows, sums.data**2, minlength=len(counts)))
-    sums.data /= np.where(lengths > 0, lengths, 1)[rows]
-    return as_csr_rows(sums.astype(dtype)).without_zeros()

@@ -507,7 +507,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         self._known = features_of(every.X)
         examples = every.take(rows)
         if Z is None:
-            Z = mean_rows(examples, n_labels)
+            Z = mean_rows(examples.X, examples.label_matrix(n_labels))
         else:
             self._known |= features_of(Z)
         examples = examples.with_features()

@@ -37,7 +37,7 @@ def make(seed=0, dtype=np.float64, labels=None):
 
 def means_of(examples, V, step=N):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_examples, "_EMBEDDED", step)
+        patch.setattr(_examples, "_CHUNK_ROWS", step)
         return LabelMeans.of(examples, V, L)
 
 

@@ -78,7 +78,7 @@ def test_means_equal_a_dense_product(xy, dtype, weighted):
     rows = as_csr_rows(sp.csr_array(X, dtype=dtype))
     weight = np.ones(120) if weight is None else weight
     positives = Positives(Y.indptr.astype(np.int64), Y.indices)
-    means = mean_rows(Examples(rows, positives, weight), Y.shape[1])
+    means = mean_rows(rows, Examples(rows, positives, weight).label_matrix(Y.shape[1]))
     expected = reference_means(
         X.astype(dtype).toarray().astype(float),
         Y.toarray(),
@@ -92,6 +92,7 @@ def test_means_equal_a_dense_product(xy, dtype, weighted):
 def test_shares_that_are_too_small_for_the_dtype_are_no_features():
     X = as_csr_rows(sp.csr_array(np.array([[1e10, 0.0], [0.0, 1e-10]], np.float32)))
     positives = Positives(np.array([0, 1, 2]), np.array([0, 0]))
-    means = mean_rows(Examples(X, positives, np.array([1e20, 1e-20])), 1)
+    Y = Examples(X, positives, np.array([1e20, 1e-20])).label_matrix(1)
+    means = mean_rows(X, Y)
     np.testing.assert_array_equal(dense(means), [[1, 0]])
     assert len(means.data) == 1
