@@ -48,12 +48,9 @@ def as_fit_report(epochs: Mapping[str, Sequence[SiameseEpoch]]) -> FitReport:
         for module, reports in epochs.items()
         for number, report in enumerate(reports, 1)
     ]
-    kinds = {"module": "<U10", "epoch": np.int64} | dict.fromkeys(SiameseEpoch._fields, np.float64)
-    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
-    return {
-        name: np.array(column, dtype)
-        for (name, dtype), column in zip(kinds.items(), columns, strict=True)
-    }
+    kinds = [("module", "U10"), ("epoch", "i8"), *((name, "f8") for name in SiameseEpoch._fields)]
+    table = np.array(rows, kinds)
+    return {name: table[name].copy() for name, _ in kinds}
 
 
 class EncoderModule:

@@ -396,18 +396,19 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
                 encodes_again = len(held) > _SHARE * n and not self._ask("is_frozen")
                 fit = Fit(self, X, y, sample_weight, 3 + bool(len(held)) + encodes_again)
                 stages = Stages(seed, fit, loop.within("held-out"))
-                V, epochs = self._train_encoder(every, train, Z, stages)  # module M1
-                epochs |= self._train_classifiers(every, train, V, stages)  # module M2
+                epochs: Epochs = {}
+                V, epochs["encoder"] = self._train_encoder(every, train, Z, stages)
+                means, epochs["classifier"] = self._train_classifiers(every, train, V, stages)
                 self._count_instances(targets, weight)
                 fusing = fit.parts("fusion", 0, stage="fusion")
-                self._learn_fusion(every, train, held, V, seed)
+                self._learn_fusion(every, train, held, V, means, seed)
                 fusing.close()
                 if len(held):  # now with all instances
                     rows, stages = np.arange(n), stages._replace(loop=loop.within("all"))
                     if encodes_again:
-                        V, epochs = self._train_encoder(every, rows, Z, stages)
-                    epochs |= self._train_classifiers(every, rows, V, stages)
-                self._means = self._filled_means()
+                        V, epochs["encoder"] = self._train_encoder(every, rows, Z, stages)
+                    means, epochs["classifier"] = self._train_classifiers(every, rows, V, stages)
+                    self._keep_means(means)
                 self.fit_report_ = as_fit_report(epochs)
                 self.n_iter_ = len(self.fit_report_["loss"])
                 self._ask("finish")()
@@ -498,8 +499,8 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
 
     def _train_encoder(
         self, every: Examples, rows: np.ndarray, Z: CsrRows | None, stages: Stages
-    ) -> tuple[np.ndarray, Epochs]:
-        """Train the encoder on some of the examples; return embeddings of all, and epochs."""
+    ) -> tuple[np.ndarray, Sequence[SiameseEpoch]]:
+        """Train the encoder (M1) on some of the examples; return embeddings of all, and epochs."""
         n_labels = len(self.classes_)
         features = None if Z is None else features_beside(Z)
         self._features = None if features is None else KnownFeatures(features)
@@ -528,8 +529,8 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
 
     def _train_classifiers(
         self, every: Examples, rows: np.ndarray, V: np.ndarray, stages: Stages
-    ) -> Epochs:
-        """Train classifiers on some of the examples, which V embeds, and find means."""
+    ) -> tuple[LabelMeans, Sequence[SiameseEpoch]]:
+        """Train classifiers (M2) on some of the examples, embedded by V; return means, epochs."""
         n_labels = len(self.classes_)
         self._seen = every.take(rows).frequencies(n_labels)
         rows = rows[np.diff(every.X.indptr)[rows] > 0]  # others cannot be embedded
@@ -537,8 +538,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         self.coef_ = self.label_embeddings_.copy()
         module = ClassifierModule(V, self.coef_)
         epochs = self._run("classifier", module, examples, stages.seed + 1, stages)
-        self._means = LabelMeans.of(examples, V, n_labels)
-        return epochs
+        return LabelMeans.of(examples, V, n_labels), epochs
 
     def _run(
         self,
@@ -547,7 +547,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         examples: Examples,
         seed: int,
         stages: Stages,
-    ) -> Epochs:
+    ) -> Sequence[SiameseEpoch]:
         """Train a module, a stage of the fit; a callback may stop it early."""
         n = len(examples.weight)
         n_epochs = self._n_epochs(kind, examples)
@@ -570,7 +570,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
             )
             reports = training.fit(progress, stages.loop.within(kind))
         progress.close()
-        return {kind: reports}
+        return reports
 
     def _ask(self, name: str) -> Any:
         """Return an attribute or a method of the encoder, or the default of the protocol."""
@@ -599,7 +599,13 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         return round(min(_MOST_EPOCHS, _DRAWS[kind] * n_pairs / max(1, n)))
 
     def _learn_fusion(
-        self, every: Examples, train: np.ndarray, held: np.ndarray, V: np.ndarray, seed: int
+        self,
+        every: Examples,
+        train: np.ndarray,
+        held: np.ndarray,
+        V: np.ndarray,
+        means: LabelMeans,
+        seed: int,
     ) -> None:
         """Learn to fuse scores from held-out instances, and set the threshold of predictions."""
         self.fusion_ = None
@@ -609,10 +615,10 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         words = self._label_words
         if len(some) and words is not None:
             features = features_beside(every.X.take(some))
-            self._substitute_norms = self._means.substitute_norms(
+            self._substitute_norms = means.substitute_norms(
                 V[some], features, self.label_embeddings_, words
             )
-        self._means = self._filled_means()
+        self._keep_means(means)
         if self.fusion != "sum" and len(held):
             self._fit_fusion(every.take(held), V[held], seed)
         if self._targets_kind != "classes":
@@ -640,9 +646,10 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         """Features of the labels, in rows of norm 1."""
         return None if self._features is None else self._features.rows
 
-    def _filled_means(self) -> LabelMeans:
-        """Return the means, with substitutes for labels without instances."""
-        return self._means.filled(self.label_embeddings_, self._label_words, self._substitute_norms)
+    def _keep_means(self, means: LabelMeans) -> None:
+        """Keep means, with substitutes for labels without instances."""
+        own = self.label_embeddings_, self._label_words
+        self._means = means.filled(*own, self._substitute_norms)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
