@@ -18,16 +18,15 @@ _STEPS_OF_EPOCH, _SMALLEST_BATCH, _LARGEST_BATCH = 200, 64, 1600
 #: Streams of random numbers: mini-batches of an epoch, and what else a sampler draws.
 BATCHES, CLUSTERS, INDEX = 0, 1, 2
 #: Queries of a search, and labels found at a time for instances with very many true labels.
-_TOGETHER = 8192
-_CANDIDATES = 2**23
+_CHUNK_QUERIES = 8192
+_CHUNK_LABELS = 2**23
 
 
 class InBatchSampler(BaseEstimator):
     """Random mini-batches.
 
     The other samplers are subclasses that replace a part of this one, and your own can be, too.
-    Most need a constructor, ``reads``, and one of ``batches``, ``negatives`` and ``select``. A
-    subclass that replaces ``refresh`` must also call this one.
+    Most need a constructor, ``reads``, and one of ``batches``, ``negatives`` and ``select``.
 
     Parameters
     ----------
@@ -78,9 +77,7 @@ class InBatchSampler(BaseEstimator):
         self.n_epochs_, self.seed_, self.n_jobs_, self._n = n_epochs, seed, n_jobs, n
 
     def refresh(self, epoch: int, state: TrainingState) -> None:
-        """Read embeddings if that is due; see `BatchSampler.refresh`."""
-        if self._is_due(epoch, state):
-            self._read(epoch, state)
+        """Do nothing: random mini-batches need no embeddings; see `BatchSampler.refresh`."""
 
     def batches(self, epoch: int) -> Iterator[np.ndarray]:
         """Yield the instances of each mini-batch; see `BatchSampler.batches`."""
@@ -95,13 +92,6 @@ class InBatchSampler(BaseEstimator):
     def select(self, losses: np.ndarray) -> np.ndarray | None:
         """Return None: all instances count."""
         return None
-
-    def _is_due(self, epoch: int, state: TrainingState) -> bool:
-        """Return whether embeddings are read before an epoch."""
-        return epoch == 0
-
-    def _read(self, epoch: int, state: TrainingState) -> None:
-        """Update the sampler from the current embeddings; the base class keeps none."""
 
     def _kept(self) -> dict[str, np.ndarray]:
         """Return the arrays of a checkpoint."""
@@ -249,10 +239,10 @@ class AnceSampler(InBatchSampler):
         """Return the negatives that the last search found; see `BatchSampler.negatives`."""
         return self._negatives[rows]
 
-    def _is_due(self, epoch: int, state: TrainingState) -> bool:
-        return epoch % self.refresh_interval == 0
-
-    def _read(self, epoch: int, state: TrainingState) -> None:
+    def refresh(self, epoch: int, state: TrainingState) -> None:
+        """Search the labels if that is due; see `BatchSampler.refresh`."""
+        if epoch % self.refresh_interval != 0:
+            return
         W = np.ascontiguousarray(state.labels())
         V = state.instances().astype(W.dtype, copy=False)
         index = make_index(self.index, self.n_jobs_, "AnceSampler: index")
@@ -265,9 +255,9 @@ class AnceSampler(InBatchSampler):
         order = np.argsort(degrees, kind="stable")
         first = 0
         while first < state.n:
-            rows = order[first : first + _TOGETHER]
+            rows = order[first : first + _CHUNK_QUERIES]
             n_candidates = min(len(W), self.n_negatives + int(degrees[rows[-1]]))
-            rows = rows[: max(1, _CANDIDATES // n_candidates)]
+            rows = rows[: max(1, _CHUNK_LABELS // n_candidates)]
             first += len(rows)
             found = index.query(np.ascontiguousarray(V[rows]), n_candidates)
             drop_positives(

@@ -15,7 +15,7 @@ _SMALLEST, _DOUBLINGS = 8, 12
 
 
 class ClusterSampler(InBatchSampler):
-    """Mini-batches of random clusters, which a subclass finds in ``_read``.
+    """Mini-batches of random clusters, which a subclass finds in ``refresh``.
 
     Attributes
     ----------
@@ -156,7 +156,8 @@ class NgameSampler(ClusterSampler):
     def refresh(self, epoch: int, state: TrainingState) -> None:
         """Cluster the embeddings if that is due; see `BatchSampler.refresh`."""
         self._moves = state.moves
-        super().refresh(epoch, state)
+        if epoch == self._refresh_epoch(epoch):
+            self._find_clusters(state.last_seen(), self._n_clusters(epoch), epoch)
 
     def batches(self, epoch: int) -> Iterator[np.ndarray]:
         """Yield the instances of each mini-batch; see `BatchSampler.batches`."""
@@ -164,17 +165,11 @@ class NgameSampler(ClusterSampler):
             return InBatchSampler.batches(self, epoch)
         return super().batches(epoch)
 
-    def _is_due(self, epoch: int, state: TrainingState) -> bool:
-        return epoch == self._refresh_epoch(epoch)
-
     def _refresh_epoch(self, epoch: int) -> int:
         """Return the epoch of the last clustering."""
         if not self._moves:
             return 0
         return epoch - (epoch - 1) % self.refresh_interval if epoch else 1
-
-    def _read(self, epoch: int, state: TrainingState) -> None:
-        self._find_clusters(state.last_seen(), self._n_clusters(epoch), epoch)
 
     def _starts_at(self, epoch: int) -> np.ndarray:
         """Return the bounds of the clusters of an epoch, larger ones than when they were found."""
@@ -246,7 +241,10 @@ class TasSampler(ClusterSampler):
         self.cluster_size = cluster_size
         self.batch_size = batch_size
 
-    def _read(self, epoch: int, state: TrainingState) -> None:
+    def refresh(self, epoch: int, state: TrainingState) -> None:
+        """Cluster the initial embeddings, once; see `BatchSampler.refresh`."""
+        if epoch > 0:
+            return
         size = self.batch_size_ if self.cluster_size is None else self.cluster_size
         n_clusters = -(-state.n // min(size, self.batch_size_))
         self._find_clusters(state.initial(), n_clusters, epoch)
