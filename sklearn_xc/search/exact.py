@@ -15,7 +15,7 @@ from sklearn_xc.search.kernels.candidates import (
 from sklearn_xc.search.protocol import Candidates
 
 #: Queries and labels whose scores are held at a time: 4 MiB of float32 in each thread.
-_QUERIES, _LABELS = 256, 4096
+_CHUNK_QUERIES, _CHUNK_LABELS = 256, 4096
 #: Labels chosen at a time by a thread, over all its queries.
 _CHOSEN = 2**21
 #: With so few queries BLAS would spend its time on copying W, and the dot kernel is faster.
@@ -113,9 +113,9 @@ class ExactIndex(BaseEstimator):
             floors = np.full(m, -np.inf, W.dtype)
             labels = np.empty((m, room_to_choose(n_chosen)), np.int32)
             best = np.empty(labels.shape, W.dtype)
-            buffer = np.empty(m * min(n_labels, _LABELS), W.dtype)
-            for label in range(0, n_labels, _LABELS):
-                stop = min(label + _LABELS, n_labels)
+            buffer = np.empty(m * min(n_labels, _CHUNK_LABELS), W.dtype)
+            for label in range(0, n_labels, _CHUNK_LABELS):
+                stop = min(label + _CHUNK_LABELS, n_labels)
                 scores = buffer[: m * (stop - label)].reshape(m, stop - label)
                 if m <= _FEW_QUERIES:
                     score_labels(W, label, stop, first, V, begin, scores)
@@ -125,9 +125,8 @@ class ExactIndex(BaseEstimator):
                     scores += offsets[label:stop]
                 choose_of_rows(scores, label, n_chosen, sizes, floors, labels, best)
             keep_best(n_chosen, sizes, labels, best)
-            own = (part[begin:end] for part in found)
-            rank_labels(W, first, V, begin, offsets, labels, sizes, *own)
+            rank_labels(W, first, V, begin, offsets, labels, sizes, *found.part(begin, end))
 
-        n_together = max(1, min(_QUERIES, _CHOSEN // n_chosen))
+        n_together = max(1, min(_CHUNK_QUERIES, _CHOSEN // n_chosen))
         for_row_ranges(search, len(V), n_together, self.n_jobs)
         return found

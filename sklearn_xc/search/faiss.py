@@ -19,7 +19,7 @@ _SAMPLE = 100
 #: By default, as many lists are searched as hold this many times the candidates, on average.
 _REACH = 2.0
 #: Queries ranked at a time.
-_QUERIES = 256
+_CHUNK_QUERIES = 256
 
 
 class FaissIndex(BaseEstimator):
@@ -114,7 +114,7 @@ class FaissIndex(BaseEstimator):
             self._index.set_direct_map_type(faiss.DirectMap.Array)
 
     def update(self, rows: np.ndarray) -> None:
-        """List changed rows anew; see `MipsIndex.update`."""
+        """List changed rows again; see `MipsIndex.update`."""
         if len(rows) > 0:
             with _threads(_import_faiss(), self.n_jobs):
                 self._index.update_vectors(rows.astype(np.int64), self._columns(rows))
@@ -135,23 +135,16 @@ class FaissIndex(BaseEstimator):
         with _threads(faiss, self.n_jobs):
             queries = np.ascontiguousarray(V, np.float32)
             _, labels = self._index.search(queries, n_candidates, params=parameters)
-        labels, counts = labels.astype(np.int32), (labels >= 0).sum(axis=1)  # padded with -1
+        counts = (labels >= 0).sum(axis=1)  # padded with -1
+        labels = labels.astype(np.int32)
+
+        no_offsets = read_only(np.empty(0, self._W.dtype))
 
         def rank(begin: int, end: int) -> None:
-            own = slice(begin, end)
-            none = read_only(np.empty(0, self._W.dtype))
-            rank_labels(
-                self._W,
-                self._first,
-                V,
-                begin,
-                none,
-                labels[own],
-                counts[own],
-                *(a[own] for a in found),
-            )
+            chosen = no_offsets, labels[begin:end], counts[begin:end]
+            rank_labels(self._W, self._first, V, begin, *chosen, *found.part(begin, end))
 
-        for_row_ranges(rank, len(V), _QUERIES, self.n_jobs)
+        for_row_ranges(rank, len(V), _CHUNK_QUERIES, self.n_jobs)
         return found
 
     def __getstate__(self) -> dict[str, Any]:

@@ -8,12 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn_xc._compile.emitters.byte_lanes import LANES, TABLE
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.threads import for_row_ranges
-from sklearn_xc.search.kernels.product_codes import (
-    WIDTH,
-    cluster_blocks,
-    encode_rows,
-    fill_tables,
-)
+from sklearn_xc.search.kernels.product_codes import WIDTH, cluster_blocks, encode_rows, fill_tables
 from sklearn_xc.search.kernels.product_scan import search_codes
 from sklearn_xc.search.protocol import Candidates
 
@@ -22,8 +17,8 @@ _SAMPLE = 2048
 _ROUNDS = 8
 #: Codes that a thread reads before it takes other queries, a few milliseconds, and the
 #: least number of queries.
-_CODES = 2**26
-_QUERIES = 40
+_CHUNK_CODES = 2**26
+_CHUNK_QUERIES = 40
 
 
 class ProductIndex(BaseEstimator):
@@ -137,13 +132,10 @@ class ProductIndex(BaseEstimator):
         found = Candidates(np.empty(shape, np.int32), np.empty(shape, type_), np.empty(n, np.int64))
 
         def search(begin: int, end: int) -> None:
-            self._search(V[begin:end], *(part[begin:end] for part in found))
+            self._search(V[begin:end], *found.part(begin, end))
 
-        n_together = _QUERIES * max(1, _CODES // (_QUERIES * self._codes.size))
-        if n <= n_together:
-            self._search(V, *found)
-        else:
-            for_row_ranges(search, n, n_together, self.n_jobs)
+        n_together = _CHUNK_QUERIES * max(1, _CHUNK_CODES // (_CHUNK_QUERIES * self._codes.size))
+        for_row_ranges(search, n, n_together, self.n_jobs)
         return found
 
     def _search(

@@ -26,8 +26,8 @@ def test_blocks_change_nothing(columns, monkeypatch, k):
     V = np.ascontiguousarray(V[:, 2:7])
     expected = index.query(V, k)
     for queries, labels, few in ((4, 100, 0), (23, 1, 0), (4, 699, 4), (7, 350, 7)):
-        monkeypatch.setattr(exact, "_QUERIES", queries)
-        monkeypatch.setattr(exact, "_LABELS", labels)
+        monkeypatch.setattr(exact, "_CHUNK_QUERIES", queries)
+        monkeypatch.setattr(exact, "_CHUNK_LABELS", labels)
         monkeypatch.setattr(exact, "_FEW_QUERIES", few)
         for part, other in zip(index.query(V, k), expected, strict=True):
             np.testing.assert_array_equal(part, other)

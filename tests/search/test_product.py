@@ -69,9 +69,9 @@ def test_updates_write_the_codes_of_build(clustered, dtype, first_last):
 def test_ranges_of_queries_change_nothing(clustered, monkeypatch):
     W, V = clustered
     expected = build(W).query(V, 70)
-    monkeypatch.setattr(product, "_CODES", 1)
+    monkeypatch.setattr(product, "_CHUNK_CODES", 1)
     for n_queries, n_jobs in ((1, 1), (7, 2), (199, 3)):
-        monkeypatch.setattr(product, "_QUERIES", n_queries)
+        monkeypatch.setattr(product, "_CHUNK_QUERIES", n_queries)
         index = ProductIndex(n_jobs=n_jobs)
         index.build(W)
         for part, other in zip(index.query(V, 70), expected, strict=True):

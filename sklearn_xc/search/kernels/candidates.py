@@ -5,12 +5,7 @@ import numpy as np
 from sklearn_xc._compile.arithmetic.vectors import dot_of_rows
 from sklearn_xc._compile.emitters.int16_lanes import prefetch
 from sklearn_xc._compile.jit import kernel
-from sklearn_xc._weights.kernels.ranking import (
-    choose_labels,
-    select_first,
-    sort_stack,
-    write_best,
-)
+from sklearn_xc._weights.kernels.ranking import choose_labels, select_first, sort_stack, write_best
 
 #: Rows of W are prefetched this many candidates ahead: they are scattered.
 _AHEAD = np.uint64(8)
