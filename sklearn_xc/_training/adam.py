@@ -8,7 +8,7 @@ References
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,11 +16,7 @@ from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.threads import Team
 from sklearn_xc._state.checkpoints import restore
 from sklearn_xc._state.schema import Array, Number, declares
-from sklearn_xc._training.kernels.row_moves import (
-    adam_rows,
-    adam_step,
-    group_entries,
-)
+from sklearn_xc._training.kernels.row_moves import adam_rows, adam_step, group_entries
 
 #: Decay rates of the two means. Source: the paper.
 _KEPT_FIRST, _KEPT_SECOND = 0.9, 0.999
@@ -65,13 +61,27 @@ def group_by_row(
     return n, (rows, bounds, order, owners)
 
 
-def _corrections(n_steps: int) -> tuple[float, float]:
-    """Return the bias corrections of the two means, which start at 0."""
-    return 1.0 - _KEPT_FIRST**n_steps, 1.0 - _KEPT_SECOND**n_steps
+class _Steps:
+    """The means that both classes below keep, and the factors of their next step."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.first, self.second = np.zeros(shape, dtype), np.zeros(shape, dtype)
+        self.n_steps = 0
+
+    def _next(self, rate: float) -> tuple[tuple[Any, Any], float, float]:
+        """Return the shares of the gradient in the means, the step, and the root of a correction.
+
+        The means start at 0. The step is the rate, corrected for this.
+        """
+        self.n_steps += 1
+        number = self.first.dtype.type
+        root = (1.0 - _KEPT_SECOND**self.n_steps) ** 0.5
+        shares = number(1.0 - _KEPT_FIRST), number(1.0 - _KEPT_SECOND)
+        return shares, rate * root / (1.0 - _KEPT_FIRST**self.n_steps), root
 
 
 @declares(first=Array("real", ...), second=Array("real", ...), n_steps=Number("int", least=0))
-class Adam:
+class Adam(_Steps):
     """Steps of a dense array.
 
     Parameters
@@ -96,10 +106,6 @@ class Adam:
     .. [1] D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
-        self.first, self.second = np.zeros(shape, dtype), np.zeros(shape, dtype)
-        self.n_steps = 0
-
     def step(self, values: np.ndarray, gradient: np.ndarray, rate: float) -> None:
         """Take a step.
 
@@ -111,15 +117,12 @@ class Adam:
             C-contiguous.
         rate : float
         """
-        self.n_steps += 1
-        by_first, by_second = _corrections(self.n_steps)
+        shares, step, root = self._next(rate)
         number = values.dtype.type
-        shares = number(1.0 - _KEPT_FIRST), number(1.0 - _KEPT_SECOND)
-        # Both sides of the paper's ratio times the root of the correction of the squares.
-        step, epsilon = rate * by_second**0.5 / by_first, _EPSILON * by_second**0.5
         arrays = (array.reshape(-1) for array in (values, self.first, self.second))
         gradient = read_only(gradient.reshape(-1))
-        adam_step(*arrays, gradient, shares, number(step), number(epsilon))
+        # Both sides of the paper's ratio times the root of the correction of the squares.
+        adam_step(*arrays, gradient, shares, number(step), number(_EPSILON * root))
 
 
 @declares(
@@ -128,7 +131,7 @@ class Adam:
     n_steps=Number("int", least=0),
     _slots=Array("int32", "rows", least=-1, below=0),
 )
-class LazyAdam:
+class LazyAdam(_Steps):
     """Steps of a matrix of which few rows have a gradient at a time.
 
     Only those rows and their means move: the means of a row are over the steps at which it had a
@@ -159,8 +162,7 @@ class LazyAdam:
     """
 
     def __init__(self, shape: tuple[int, int], dtype: np.dtype) -> None:
-        self.first, self.second = np.zeros(shape, dtype), np.zeros(shape, dtype)
-        self.n_steps = 0
+        super().__init__(shape, dtype)
         self._slots = np.full(shape[0], -1, np.int32)
 
     def step(
@@ -180,23 +182,20 @@ class LazyAdam:
         team : Team
             Threads, on which nothing depends.
         """
-        self.n_steps += 1
+        shares, step, _ = self._next(rate)
         n, groups = group_by_row(entries, len(values), self._slots)
-        by_first, by_second = _corrections(self.n_steps)
-        number = values.dtype.type
-        shares = number(1.0 - _KEPT_FIRST), number(1.0 - _KEPT_SECOND)
-        step, epsilon = number(rate * by_second**0.5 / by_first), number(_EPSILON)
         bounds = groups[1]
         groups = tuple(map(read_only, groups))
         factors, V = read_only(entries.values), read_only(V)
+        matrices = values, self.first, self.second
+        numbers = values.dtype.type(step), values.dtype.type(_EPSILON)
         # Each thread gets about equally many entries and rows; a row belongs to one thread.
         work = bounds[: n + 1] + np.arange(n + 1)
         cuts = np.searchsorted(work, work[-1] * np.arange(team.n_workers + 1) / team.n_workers)
 
         def move(worker: int) -> None:
             begin, end = int(cuts[worker]), int(cuts[worker + 1])
-            matrices = values, self.first, self.second
-            adam_rows(*matrices, groups, begin, end, factors, V, shares, step, epsilon)
+            adam_rows(*matrices, groups, begin, end, factors, V, shares, *numbers)
 
         team.run(move)
 

@@ -4,12 +4,7 @@ import numpy as np
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc._training.adam import Entries, group_by_row
-from sklearn_xc._training.kernels.row_moves import (
-    add_rows,
-    move_proxies,
-    move_rows,
-    write_squares,
-)
+from sklearn_xc._training.kernels.row_moves import add_rows, move_proxies, move_rows
 
 
 def with_intercepts(vectors: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
@@ -107,9 +102,7 @@ class MovingProxies(MovingRows):
     """
 
     def __init__(self, vectors: np.ndarray) -> None:
-        values = with_intercepts(vectors, np.zeros(len(vectors)))
-        write_squares(values)
-        super().__init__(values, intercept_rate=0.0)
+        super().__init__(with_intercepts(vectors, self.offsets_of(vectors)), intercept_rate=0.0)
 
     @staticmethod
     def offsets_of(vectors: np.ndarray) -> np.ndarray:
