@@ -1,5 +1,6 @@
 """A fitted model: embeddings, fused scores and other answers; labels that are added."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,11 @@ from sklearn_xc.embedding._inputs import (
     vectorized_rows,
 )
 from sklearn_xc.embedding._memory import Allocation, require_memory
-from sklearn_xc.embedding._ranking import TOGETHER, LabelRanking, is_exact
+from sklearn_xc.embedding._ranking import CHUNK_ROWS, LabelRanking, is_exact
 from sklearn_xc.search.label_index import LabelIndex, label_index
 
 #: Bytes of work space of the rows that are answered together.
-_PIECE = 2**28
+_CHUNK_BYTES = 2**28
 
 
 @declares(
@@ -107,8 +108,7 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         instances = self._instances(X)
         shape = instances.shape[0], self.coef_.shape[1]
         array = Allocation("embeddings of the instances", shape, self.coef_.itemsize)
-        advice = "Ask for fewer instances at a time."
-        require_memory([array], self._allowed_bytes(), type(self).__name__, advice)
+        self._require(array, "Ask for fewer instances at a time.")
         return self._embed(instances)
 
     @fits_in_one_step
@@ -275,19 +275,34 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         """Return the index of the classifiers, built on first use; None for an exact one."""
         if is_exact(self.index):
             return None
-        return label_index(self, self.index, None, self._require_index)
 
-    def _require_index(self, n_bytes: int) -> None:
-        array = Allocation("the index of the labels", (n_bytes,), 1)
-        advice = "Use index='exact' or index='product'."
+        def require(n_bytes: int) -> None:
+            array = Allocation("the index of the labels", (n_bytes,), 1)
+            self._require(array, "Use index='exact' or index='product'.")
+
+        return label_index(self, self.index, None, require)
+
+    def _require(self, array: Allocation, advice: str) -> None:
+        """Raise MemoryBudgetError if an array does not fit into memory."""
         require_memory([array], self._allowed_bytes(), type(self).__name__, advice)
 
     def _rows_together(self, n_listed: int, k: int) -> int:
         """Return how many rows are ranked at a time, for a shortlist and an answer of k labels."""
         n_labels, dim = self.coef_.shape
         bytes_of_row = 3 * dim * self.coef_.itemsize + 100 * min(n_listed, n_labels) + 48 * k
-        n_rows = max(1, _PIECE // bytes_of_row)
-        return n_rows - n_rows % TOGETHER if n_rows > TOGETHER else n_rows
+        n_rows = max(1, _CHUNK_BYTES // bytes_of_row)
+        return n_rows - n_rows % CHUNK_ROWS if n_rows > CHUNK_ROWS else n_rows
+
+    def _chunks(
+        self, instances: CsrRows, n_together: int, embedded: np.ndarray | None = None
+    ) -> Iterator[tuple[np.ndarray, CsrRows, np.ndarray]]:
+        """Yield numbers of rows, these rows with features, and their embeddings."""
+        n = instances.shape[0]
+        for first in range(0, n, n_together):
+            rows = np.arange(first, min(first + n_together, n))
+            part = instances if len(rows) == n else instances.take(rows)
+            V = self._embed(part) if embedded is None else embedded[rows]
+            yield rows, self._with_features(part), V
 
     def _topk_of(
         self,
@@ -310,11 +325,7 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         scores = np.full((n, k), -np.inf, self.coef_.dtype)
         size = self._shortlist_size(n_found, n_more)
         n_together = self._rows_together(3 * size, n_found)
-        for first in range(0, n, n_together):
-            rows = np.arange(first, min(first + n_together, n))
-            part = instances if len(rows) == n else instances.take(rows)
-            V = self._embed(part) if embedded is None else embedded[rows]
-            part = self._with_features(part)
+        for rows, part, V in self._chunks(instances, n_together, embedded):
             listed = ranking.shortlist(part, V, size, at_least=n_found)
             best = self._best_listed(part, V, listed, n_found, ranking, is_shortlist=True)
             labels[rows, :n_found], scores[rows, :n_found] = best
@@ -388,11 +399,10 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         scores = np.full((n, k), -np.inf, self.coef_.dtype)
         for rows, size in rows_of_like_size(allowed.counts, 0, self._rows_together(1, k)):
             if size:
-                part = instances.take(rows)
                 listed = allowed.take(rows).table(size)
-                V, part = self._embed(part), self._with_features(part)
-                best = self._best_listed(part, V, listed, min(k, size), ranking)
-                labels[rows], scores[rows] = padded(*best, k)
+                for _, part, V in self._chunks(instances.take(rows), len(rows)):
+                    best = self._best_listed(part, V, listed, min(k, size), ranking)
+                    labels[rows], scores[rows] = padded(*best, k)
         return labels, scores
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -404,16 +414,11 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         n = instances.shape[0]
         dtype = self.coef_.dtype
         advice = "Use predict_topk, which never makes them, or fit with a sparse y."
-        array = Allocation("scores of all labels", (n, n_labels), dtype.itemsize, 2)
-        require_memory([array], self._allowed_bytes(), type(self).__name__, advice)
+        self._require(Allocation("scores of all labels", (n, n_labels), dtype.itemsize, 2), advice)
         ranking = self._ranking(with_index=False)
         scores = np.empty((n, n_labels), dtype)
-        n_together = self._rows_together(n_labels, 0)
-        for first in range(0, n, n_together):
-            rows = np.arange(first, min(first + n_together, n))
-            part = instances.take(rows)
+        for rows, part, V in self._chunks(instances, self._rows_together(n_labels, 0)):
             labels = np.tile(np.arange(n_labels), (len(rows), 1))
-            V, part = self._embed(part), self._with_features(part)
             scores[rows] = self._fused(ranking.scores(part, V, labels), labels)
             scores[rows[ranking.is_blank(part, V)]] = self._shares(dtype)
         if self._is_binary:

@@ -18,8 +18,8 @@ from sklearn_xc.embedding.kernels.scores import score_features, score_vectors
 from sklearn_xc.search import ExactIndex
 from sklearn_xc.search.label_index import LabelIndex
 
-#: Instances that are scored together; pieces are multiples, so that a search cuts them alike.
-TOGETHER = 256
+#: Instances that are scored together; chunks are multiples, so that a search cuts them alike.
+CHUNK_ROWS = 256
 
 
 @declares(
@@ -94,7 +94,7 @@ class LabelRanking:
         If they are known, instances that are texts must have features beside them.
     means : LabelMeans
     unseen : ndarray of int of shape (n_unseen,)
-        Labels that nothing is known about, rising; they are in no list. Not all labels.
+        Labels that nothing is known about, ascending; they are in no list. Not all labels.
     n_jobs : int or None
     index : LabelIndex or None, default=None
         Finds the best classifiers; None finds them exactly.
@@ -117,7 +117,8 @@ class LabelRanking:
     ) -> None:
         self._features, self._means, self._classifiers = features, means, classifiers
         self._n_jobs, self._index, self.unseen = n_jobs, index, unseen
-        self.n_known = len(classifiers) - len(unseen)
+        self._known = np.delete(np.arange(len(classifiers)), unseen)
+        self.n_known = len(self._known)
         #: What each score compares: vectors of the labels, or their features.
         self._components: Sequence[np.ndarray | CsrRows] = [
             embeddings,
@@ -161,7 +162,7 @@ class LabelRanking:
             Each label once, in no order; -1 where there are no more.
         """
         if size >= self.n_known:
-            return np.tile(self._known(), (len(V), 1))
+            return np.tile(self._known, (len(V), 1))
         if self._index is None:
             labels = self._nearest(self._classifiers, V, size)
         else:
@@ -202,19 +203,14 @@ class LabelRanking:
                 features = tuple(map(read_only, known.arrays))
                 score_features(part, features, own, values, column, out[first:last])
 
-        for_row_ranges(work, len(V), TOGETHER, self._n_jobs)
+        for_row_ranges(work, len(V), CHUNK_ROWS, self._n_jobs)
         return out
 
     def _nearest(self, vectors: np.ndarray, V: np.ndarray, k: int) -> np.ndarray:
         """Return the k labels of the largest inner products, best first."""
         index = ExactIndex(self._n_jobs)
-        known = self._known()
-        index.build(vectors[known] if self.unseen.size else vectors)
-        return known[index.query(np.ascontiguousarray(V), k).labels]
-
-    def _known(self) -> np.ndarray:
-        """Return the labels that are not unseen, rising."""
-        return np.delete(np.arange(len(self._classifiers)), self.unseen)
+        index.build(vectors[self._known] if self.unseen.size else vectors)
+        return self._known[index.query(np.ascontiguousarray(V), k).labels]
 
 
 def _features_of(X: CsrRows) -> CsrRows:

@@ -9,6 +9,7 @@ The data of a mini-batch, whose labels are called its pool::
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -259,13 +260,6 @@ class SiameseTraining:
         self._positives = examples.positives
         self._weight = examples.weight / examples.weight.mean()
         self._columns = np.full(module.n_labels, -1, np.int32)
-        initial_embeddings = list[np.ndarray]()
-
-        def initial() -> np.ndarray:  # no method: `self` would refer to itself
-            if not initial_embeddings:
-                initial_embeddings.append(module.instances().copy())
-            return initial_embeddings[0]
-
         self._state = TrainingState(
             len(examples.weight),
             module.n_labels,
@@ -273,7 +267,7 @@ class SiameseTraining:
             lambda: encoder_input(examples.X),
             module.instances,
             module.last_seen,
-            initial,
+            cache(lambda: module.instances().copy()),
             module.labels,
             module.moves_instances,
         )

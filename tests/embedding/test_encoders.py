@@ -56,7 +56,7 @@ def test_bits_of_a_row_depend_on_nothing_but_the_row(name, dtype, monkeypatch):
     expected = encoder.encode(X)
     rows = np.random.default_rng(0).integers(0, N, 300)
     for together in (1024, 70, 1):
-        monkeypatch.setattr(sklearn_xc.embedding.encoders.bag, "_TOGETHER", together)
+        monkeypatch.setattr(sklearn_xc.embedding.encoders.bag, "_CHUNK_ROWS", together)
         for n_jobs in (None, 1, 2, 3):
             for some in (rows, rows[1:7], rows[:0], np.arange(N)):
                 V = encoder.encode(X[some], n_jobs=n_jobs)

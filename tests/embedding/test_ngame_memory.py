@@ -103,7 +103,7 @@ def test_answers_in_pieces_are_the_same(dtype, make, documents, monkeypatch):
 
     expected, trees = answers(), model.fusion_.trees_
     for piece in (10, 20_000):
-        monkeypatch.setattr(_answers, "_PIECE", piece)
+        monkeypatch.setattr(_answers, "_CHUNK_BYTES", piece)
         assert answers() == expected
     again = make(label_features=Z, validation_fraction=0.3).fit(X[:160], Y.toarray())
     for one, other in zip(trees, again.fusion_.trees_, strict=True):

@@ -21,7 +21,7 @@ from sklearn_xc.embedding.kernels.steps import (
 )
 
 #: Inputs that a thread encodes together: 512 kB of float32 at 128 dimensions.
-_TOGETHER = 1024
+_CHUNK_ROWS = 1024
 #: Products in a step of the feature vectors that are worth a second thread, started in 0.1 ms.
 _LEAST_WORK = 2_000_000
 
@@ -224,7 +224,7 @@ class BagOfEmbeddings(BaseEstimator):
         def work(first: int, last: int) -> None:
             self._forward(whole.part(first, last), out[first:last])
 
-        for_row_ranges(work, n, _TOGETHER, n_jobs)
+        for_row_ranges(work, n, _CHUNK_ROWS, n_jobs)
         return out
 
     def forward(

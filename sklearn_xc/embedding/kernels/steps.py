@@ -12,7 +12,7 @@ from sklearn_xc._compile.jit import inlined, kernel
 from sklearn_xc._weights.kernels.class_scores import aligned_block
 
 #: Rows that go through all blocks of columns before the next: they stay in the nearest cache.
-_TOGETHER = 32
+_CHUNK_ROWS = 32
 
 
 @inlined
@@ -50,8 +50,8 @@ def multiply_rows(U, M, out):
     factors = np.ones(width, M.dtype)
     products = np.zeros(width, M.dtype)
     start, stop = np.uint64(0), np.uint64(dim)
-    for begin in range(0, n, _TOGETHER):
-        end = min(begin + _TOGETHER, n)
+    for begin in range(0, n, _CHUNK_ROWS):
+        end = min(begin + _CHUNK_ROWS, n)
         for first in range(0, n_columns, width):
             at = first // width * dim
             block = blocks[at : at + dim]

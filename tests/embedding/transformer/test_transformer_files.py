@@ -42,7 +42,7 @@ def cached(start, tmp_path):
 
 def test_stored_vectors_are_found_again(cached, start, counted, monkeypatch):
     expected = start(frozen=True).encode(TEXTS)
-    monkeypatch.setattr("sklearn_xc.embedding.encoders.transformer.encoder._TOGETHER", 7)
+    monkeypatch.setattr("sklearn_xc.embedding.encoders.transformer.encoder._CHUNK_TEXTS", 7)
     counted.clear()
     one = cached()
     assert one.encode(TEXTS[:30]).tobytes() == expected[:30].tobytes()

@@ -22,7 +22,7 @@ from sklearn_xc.embedding.encoders.transformer.stored_vectors import StoredVecto
 from sklearn_xc.embedding.kernels.steps import multiply_rows
 
 #: Texts that are embedded, and kept in `cache_dir`, at a time.
-_TOGETHER = 4096
+_CHUNK_TEXTS = 4096
 #: Texts whose principal directions a projection starts from, at most.
 _SAMPLE = 4096
 
@@ -231,8 +231,8 @@ class TransformerEncoder(BaseEstimator):
         V = empty_rows(n, self.network_.dim, np.float32, name)
         settings = self._settings(self.network_)
         store = self._stored(settings)
-        for first in range(0, n, _TOGETHER):
-            part = slice(first, first + _TOGETHER)
+        for first in range(0, n, _CHUNK_TEXTS):
+            part = slice(first, first + _CHUNK_TEXTS)
             self._encode_part(inputs[part], V[part], store, settings, n_jobs)
         if self.projection_ is None:
             return V
