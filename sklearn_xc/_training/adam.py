@@ -213,9 +213,7 @@ def kept_steps(
 
 
 def resume_steps(
-    values: Sequence[np.ndarray],
-    steps: Sequence[Adam | LazyAdam],
-    found: Mapping[str, np.ndarray],
+    values: Sequence[np.ndarray], steps: Sequence[Adam | LazyAdam], found: Mapping[str, np.ndarray]
 ) -> None:
     """Continue from what ``kept_steps`` returned, in place.
 

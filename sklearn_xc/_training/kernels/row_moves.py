@@ -327,12 +327,7 @@ def adam_rows(W, first, second, groups, begin, end, values, V, shares, step, eps
                 values[order[e + 2]],
                 values[order[e + 3]],
             )
-            v0, v1, v2, v3 = (
-                V[owners[e]],
-                V[owners[e + 1]],
-                V[owners[e + 2]],
-                V[owners[e + 3]],
-            )
+            v0, v1, v2, v3 = (V[owners[e]], V[owners[e + 1]], V[owners[e + 2]], V[owners[e + 3]])
             for j in range(dim):
                 gradient[j] += (g0 * v0[j] + g1 * v1[j]) + (g2 * v2[j] + g3 * v3[j])
             e += 4

@@ -78,15 +78,12 @@ def keep_least(labels, sums, query, n, n_kept, ends):
 
 
 @inlined
-def sum_groups(codes, first, last, tables, query, n_together, sums):
-    """Write the sums of some groups, for a query or for SIDE_BY_SIDE of them from this one on."""
-    q = np.uint64(query)
-    for group in range(first, last):
-        at = np.uint64(group - first)
-        if n_together == 1:
-            _sum_one(codes, np.uint64(group), tables, q, sums, at)
-        else:
-            _sum_together(codes, np.uint64(group), tables, q, sums, at)
+def sum_group(codes, group, tables, query, n_together, sums, at):
+    """Write the sums of a group, for a query or for SIDE_BY_SIDE of them from this one on."""
+    if n_together == 1:
+        _sum_one(codes, np.uint64(group), tables, np.uint64(query), sums, np.uint64(at))
+    else:
+        _sum_together(codes, np.uint64(group), tables, np.uint64(query), sums, np.uint64(at))
 
 
 @inlined
@@ -161,10 +158,7 @@ def search_codes(codes, n_labels, tables, tops, steps, labels_out, scores_out, c
         own = sample[q : q + n_together]
         for s in range(n_sampled):
             group = s * n_groups // n_sampled
-            if n_together == 1:
-                _sum_one(codes, np.uint64(group), tables, np.uint64(q), own, np.uint64(s))
-            else:
-                _sum_together(codes, np.uint64(group), tables, np.uint64(q), own, np.uint64(s))
+            sum_group(codes, group, tables, q, n_together, own, s)
             if group == n_groups - 1:
                 own[:, s, n_labels - group * LANES :] = _HIGHEST
         q += n_together
@@ -185,22 +179,12 @@ def search_codes(codes, n_labels, tables, tops, steps, labels_out, scores_out, c
                 end = min(begin + chunk, n_groups)
                 for group in range(begin, end, _STRETCH):
                     until = min(group + _STRETCH, end)
-                    sum_groups(codes, group, until, tables, q, n_together, sums)
+                    for g in range(group, until):
+                        sum_group(codes, g, tables, q, n_together, sums, g - group)
                     for k in range(n_together):
                         query = q + k
-                        m = collect(
-                            sums,
-                            k,
-                            group,
-                            until,
-                            n_labels,
-                            limits[query],
-                            masks,
-                            places,
-                            labels[query],
-                            found[query],
-                            counts[query],
-                        )
+                        stretch = group, until, n_labels, limits[query], masks, places
+                        m = collect(sums, k, *stretch, labels[query], found[query], counts[query])
                         if m > room - _STRETCH * LANES:
                             greatest = keep_least(labels, found, query, m, n_wanted, ends)
                             # Later labels of the greatest sum are not wanted, nor is any, if it is
