@@ -185,11 +185,7 @@ class LabelMeans(NamedTuple):
         return LabelMeans(means, both.take(np.arange(n) + n * is_empty))
 
     def joined(
-        self,
-        vectors: np.ndarray,
-        words: CsrRows | None,
-        order: np.ndarray,
-        norms: SubstituteNorms,
+        self, vectors: np.ndarray, words: CsrRows | None, order: np.ndarray, norms: SubstituteNorms
     ) -> "LabelMeans":
         """Return these labels, and then others without instances, in an order of all."""
         vectors = np.concatenate([self.vectors, vectors.dtype.type(norms.vectors) * vectors])

@@ -27,8 +27,6 @@ from sklearn_xc.embedding.samplers.protocol import BatchSampler, TrainingState
 
 #: Scores whose gradients are worth a second thread.
 _LEAST_WORK = 200_000
-#: ``fit_report_``: columns of equal length.
-FitReport = dict[str, np.ndarray]
 
 
 class SiameseEpoch(NamedTuple):
@@ -42,8 +40,8 @@ class SiameseEpoch(NamedTuple):
         return f"loss {self.loss:.4g}, {100 * self.violations:.2g} % of negatives within the margin"
 
 
-def as_fit_report(epochs: Mapping[str, Sequence[SiameseEpoch]]) -> FitReport:
-    """Return the table of the epochs of each module, numbered from 1."""
+def as_fit_report(epochs: Mapping[str, Sequence[SiameseEpoch]]) -> dict[str, np.ndarray]:
+    """Return ``fit_report_``: columns with a row for each epoch of a module, numbered from 1."""
     rows = [
         (module, number, *report)
         for module, reports in epochs.items()

@@ -51,8 +51,6 @@ from sklearn_xc.embedding.samplers import SAMPLERS
 from sklearn_xc.embedding.samplers.protocol import BatchSampler, Positives
 from sklearn_xc.search import make_index
 
-#: Epochs of modules, by their names.
-Epochs = dict[str, Sequence[SiameseEpoch]]
 #: Methods of every encoder and sampler; see `Encoder` and `BatchSampler`.
 _ENCODER_METHODS = ("start", "encode", "forward", "learn")
 _SAMPLER_METHODS = ("start", "refresh", "batches", "negatives", "select")
@@ -396,7 +394,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
                 encodes_again = len(held) > _SHARE * n and not self._ask("is_frozen")
                 fit = Fit(self, X, y, sample_weight, 3 + bool(len(held)) + encodes_again)
                 stages = Stages(seed, fit, loop.within("held-out"))
-                epochs: Epochs = {}
+                epochs: dict[str, Sequence[SiameseEpoch]] = {}
                 V, epochs["encoder"] = self._train_encoder(every, train, Z, stages)
                 means, epochs["classifier"] = self._train_classifiers(every, train, V, stages)
                 self._count_instances(targets, weight)

@@ -27,9 +27,7 @@ class ForwardPass(Protocol):
     True
     """
 
-    @property
-    def V(self) -> np.ndarray:  # noqa: N802
-        """Embeddings, (n, dim)."""
+    V: np.ndarray
 
 
 class Encoder(Protocol):

@@ -133,13 +133,9 @@ class BatchSampler(Protocol):
     [0, 1]
     """
 
-    @property
-    def reads(self) -> Collection[str]:
-        """Which embeddings ``refresh`` reads."""
-
-    @property
-    def n_negatives(self) -> int:
-        """Number of additional negatives of an instance."""
+    reads: Collection[str]
+    n_negatives: int
+    batch_size_: int
 
     def start(self, n: int, n_epochs: int, seed: int, n_jobs: int | None) -> None:
         """Begin a training, forgetting earlier ones.
