@@ -132,7 +132,7 @@ class Adam(_Steps):
     _slots=Array("int32", "rows", least=-1, below=0),
 )
 class LazyAdam(_Steps):
-    """Steps of a matrix of which few rows have a gradient at a time.
+    """Steps of a matrix in which few rows have a gradient at a time.
 
     Only those rows and their means move: the means of a row are over the steps at which it had a
     gradient, while the bias correction counts all steps, as in torch's ``SparseAdam``.

@@ -13,7 +13,7 @@ def climb_rates(
     grid: range,
     first: int,
 ) -> tuple[int, Trial]:
-    """Return the best position in a grid of rising learning rates, and its trial.
+    """Return the best position in a grid of ascending learning rates, and its trial.
 
     Starts at `first` and moves to larger rates while each is better than the best so far. If none
     is, moves to smaller rates in the same way, and past any number of failures: where training

@@ -24,12 +24,12 @@ from sklearn_xc.embedding._inputs import (
     TextRows,
     as_label_features,
     encoded,
-    features_beside,
     is_described,
     label_rows,
     label_texts,
     looks_like_texts,
     rows_in_range,
+    sparse_features,
     text_rows,
     vectorized_rows,
 )
@@ -200,7 +200,7 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         return rows_in_range(check_instances(self, X, reset=reset), name)
 
     def _texts(self, X: Any, name: str, *, reset: bool) -> TextRows:
-        """Return texts as rows, with features beside them if fit had some."""
+        """Return texts as rows, with features if fit had some."""
         has_features = isinstance(X, TextsWithFeatures)
         if reset:  # an earlier fit may have set them
             self.__dict__.pop("n_features_in_", None)
@@ -465,7 +465,7 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         # Columns stay where they are, classes are sorted.
         order = np.argsort(classes, kind="stable") if is_one_d else np.arange(len(classes))
         self.classes_ = classes[order]
-        features = features_beside(Z)
+        features = sparse_features(Z)
         words = None
         if self._features is not None and features is not None:
             self._features = self._features.joined(features, order)

@@ -20,7 +20,7 @@ from sklearn_xc._input.data import (
 from sklearn_xc._input.equal_rows import distinct_by_hash, distinct_instances
 from sklearn_xc._state.schema import Array, Number, Record, declares
 from sklearn_xc._training.adam import entry_places
-from sklearn_xc.embedding._inputs import TextRows, as_csr_matrix, features_beside
+from sklearn_xc.embedding._inputs import TextRows, as_csr_matrix, sparse_features
 from sklearn_xc.embedding.samplers.protocol import Positives
 
 #: Norm of the substitute for the mean of a label without instances, unless held-out instances
@@ -61,12 +61,8 @@ class Examples(NamedTuple):
         """Return some of the instances."""
         return Examples(self.X.take(rows), labels_of_rows(self.positives, rows), self.weight[rows])
 
-    def with_features(self) -> "Examples":
-        """Return the instances that have a feature; others cannot be embedded."""
-        return self.take(np.flatnonzero(np.diff(self.X.indptr) > 0))
-
     def of_labels(self, labels: np.ndarray, n_labels: int) -> "Examples":
-        """Return the instances that have one of some labels (rising), which are renumbered."""
+        """Return the instances that have one of some labels (ascending), which are renumbered."""
         place = np.full(n_labels, -1, np.int32)
         place[labels] = np.arange(len(labels), dtype=np.int32)
         indptr = self.positives.indptr
@@ -84,10 +80,9 @@ class Examples(NamedTuple):
 
     def frequencies(self, n_labels: int) -> LabelFrequencies:
         """Return the summed weights of each label's instances."""
-        rows = np.repeat(np.arange(len(self.weight)), np.diff(self.positives.indptr))
-        return LabelFrequencies.of(
-            rows, self.positives.labels, self.weight, is_blank(self.X), n_labels
-        )
+        indptr, labels = self.positives
+        rows = np.repeat(np.arange(len(self.weight)), np.diff(indptr))
+        return LabelFrequencies.of(rows, labels, self.weight, is_blank(self.X), n_labels)
 
 
 def labels_of_rows(positives: Positives, rows: np.ndarray) -> Positives:
@@ -100,7 +95,7 @@ def labels_of_rows(positives: Positives, rows: np.ndarray) -> Positives:
 def held_out(
     examples: Examples, n_labels: int, n_wanted: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows to train on and at most `n_wanted` rows to hold out, both rising.
+    """Return rows to train on and at most `n_wanted` rows to hold out, both ascending.
 
     No label loses its last instance.
     """
@@ -154,9 +149,9 @@ class LabelMeans(NamedTuple):
 
     @classmethod
     def of(cls, examples: Examples, V: np.ndarray, n_labels: int) -> "LabelMeans":
-        """Return the means of instances, of which V has the embeddings."""
+        """Return the means of instances, whose embeddings are V."""
         Y = examples.label_matrix(n_labels)
-        features = features_beside(examples.X)
+        features = sparse_features(examples.X)
         sums = np.zeros((n_labels, V.shape[1]), V.dtype)
         for first in range(0, len(V), _CHUNK_ROWS):
             part = Y[first : first + _CHUNK_ROWS].astype(V.dtype)

@@ -7,12 +7,12 @@ model::
              of the instances, compared on the others -> their shares -> trees by all these pairs
 
 A single tree has leaves that many labels of an instance share, and too few held-out pairs to fill
-them; the sum beside it, on another scale, decides then, or drowns it. P@1 at a sixteenth of the
+them; the sum added to it, on another scale, decides then, or hides it. P@1 at a sixteenth of the
 training rows, 30 to 480 held-out instances, by the tree and a tenth of the sum, the sum alone, and
 this: Delicious 47.1, 22.7, 54.3; cooking.stackexchange 47.4, 53.6, 56.1; citeulike-t 36.4, 21.4,
 41.3; WordNet 10.3, 9.7, 11.3.
 
-``fusion="tree"``: a regression tree beside the sum of all scores, as in the paper.
+``fusion="tree"``: a regression tree added to the sum of all scores, as in the paper.
 """
 
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ _MOST = 2**18
 _FOLDS = 3
 _SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
 #: The single tree: least pairs of a leaf, and as a share of all, so that its value, a share of
-#: relevant pairs, does not hang on one pair. With the pairs of 400 instances, 25 and 50 gave 0.4 to
+#: relevant pairs, depends on many. With the pairs of 400 instances, 25 and 50 gave 0.4 to
 #: 1.2 points more of precision@1 than 1 and 10; with 1 to 2 million pairs, those of 100 to 200 gave
 #: 0.2 to 0.3 points more than 25 (WordNet, Tate, YSO), and 400 up to 1 point less.
 _MIN_PAIRS_OF_LEAF, _MIN_SHARE_OF_LEAF = 25, 1e-4
@@ -62,7 +62,7 @@ class ShortlistPairs(NamedTuple):
     weight : ndarray of float of shape (n_pairs,)
         The instance's.
     of : ndarray of int64 of shape (n_pairs,)
-        The instance, rising.
+        The instance, ascending.
     """
 
     scores: np.ndarray
@@ -297,37 +297,38 @@ class BoostedFusion(ScoreFusion):
         n = len(data.own)
         sample = data.take(some)
         self.linear_ = _logistic(sample if sample.has_both else data)
-        chances = _probabilities(self.linear_, data.features)
+        by_linear = _probabilities(self.linear_, data.features)
         n_promising = min(n, _PROMISING * n_instances)
-        floor = float(np.partition(chances, n - n_promising)[n - n_promising])
+        floor = float(np.partition(by_linear, n - n_promising)[n - n_promising])
         floor *= 1.0 - 1e-9  # however kernels round, the last one is promising
-        promising = np.flatnonzero(chances >= floor)
-        data, chances = data.take(promising), chances[promising]
+        promising = np.flatnonzero(by_linear >= floor)
+        data, by_linear = data.take(promising), by_linear[promising]
         share = self._share_of_trees(data)
-        self.trees_ = _NO_TREES
+        self.trees_ = Trees(*(np.empty(0, kind) for kind in ("i4", "i4", "f8", "i4", "i4", "f8")))
         self.levels_ = MixtureLevels(0.0, 0.0, 0.0, 1.0)
         if share > 0:
             boosting = self._boosting(data)
             start, trees, _ = boosted_trees(boosting)  # nothing is missing here
             self.trees_ = Trees(*trees)
-            mixed = share * boosting.predict_proba(data.features)[:, 1] + (1 - share) * chances
-            factor = min(1.0, float((mixed / chances).min()))
+            by_trees = boosting.predict_proba(data.features)[:, 1]
+            mixed = share * by_trees + (1 - share) * by_linear
+            factor = min(1.0, float((mixed / by_linear).min()))
             self.levels_ = MixtureLevels(share, start, floor, factor)
 
     def _share_of_trees(self, data: "_Data") -> float:
         """Return the share with the lowest log-loss on instances that neither model has seen."""
-        chances = np.empty((2, len(data.own)))
+        by_trees, by_linear = np.empty((2, len(data.own)))
         for fold in range(_FOLDS):
             out = data.fold == fold
             rest = data.take(np.flatnonzero(~out))
             if not rest.has_both:
                 return 0.0
             if out.any():
-                chances[0, out] = self._boosting(rest).predict_proba(data.features[out])[:, 1]
-                chances[1, out] = _probabilities(_logistic(rest), data.features[out])
+                by_trees[out] = self._boosting(rest).predict_proba(data.features[out])[:, 1]
+                by_linear[out] = _probabilities(_logistic(rest), data.features[out])
         losses = []
         for share in _SHARES:
-            mean = (share * chances[0] + (1.0 - share) * chances[1]).clip(1e-12, 1.0 - 1e-12)
+            mean = (share * by_trees + (1.0 - share) * by_linear).clip(1e-12, 1.0 - 1e-12)
             losses.append(np.dot(-np.log(np.where(data.own, mean, 1.0 - mean)), data.weight))
         return _SHARES[int(np.argmin(losses))]
 
@@ -362,8 +363,6 @@ class BoostedFusion(ScoreFusion):
 
 #: The fusions that learn, by name; "sum" is none.
 FUSIONS: dict[str, type[ScoreFusion]] = {"boosting": BoostedFusion, "tree": TreeFusion}
-
-_NO_TREES = Trees(*(np.empty(0, dtype) for dtype in ("i4", "i4", "f8", "i4", "i4", "f8")))
 
 
 class _Data(NamedTuple):

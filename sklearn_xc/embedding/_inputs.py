@@ -1,6 +1,6 @@
 """Instances and labels as the rows that encoders read, and calls of encoders.
 
-Rows are features, or texts with features beside them.
+Rows are features, or texts, perhaps with features.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from sklearn_xc._state.schema import Record, declares
 from sklearn_xc.embedding.encoders.protocol import Encoder
 from sklearn_xc.embedding.kernels.steps import copy_entries
 
-#: Dtype of the embeddings of texts, and of the features beside them.
+#: Dtype of the embeddings of texts, and of the features given with them.
 DTYPE = np.dtype(np.float32)
 #: Smaller values become zeros, larger ones are refused: squares, sums of them, and products with
 #: weights stay in the range of the dtype.
@@ -43,7 +43,7 @@ class TextRows(CsrRows):
     texts : ndarray of str objects of shape (n,)
         One that is empty, or all white space, is a row without features.
     features : CsrRows of float32 of shape (n, n_features), or None
-        Features beside the texts, if there are any.
+        Features given with the texts, if there are any.
     """
 
     texts: np.ndarray
@@ -73,14 +73,14 @@ class TextRows(CsrRows):
         return np.column_stack([hash_instances(self.features), out])
 
 
-def features_beside(rows: CsrRows) -> CsrRows | None:
-    """Return the features of rows, or those beside texts; None if texts come alone."""
+def sparse_features(rows: CsrRows) -> CsrRows | None:
+    """Return the features of rows, or those given with texts; None if texts come alone."""
     return rows.features if isinstance(rows, TextRows) else rows
 
 
 def is_described(rows: CsrRows) -> np.ndarray:
     """Return which rows have a text or a feature, bool of shape (n,)."""
-    features = features_beside(rows)
+    features = sparse_features(rows)
     has_text = np.diff(rows.indptr) > 0
     return has_text if features is None else has_text | (np.diff(features.indptr) > 0)
 
@@ -177,7 +177,7 @@ def label_rows(
 def label_texts(
     label_features: Any, n_labels: int, n_features: int | None, estimator: str
 ) -> TextRows:
-    """Return the texts of labels, with features if X has `n_features` beside its texts.
+    """Return the texts of labels, with features if X has `n_features` with its texts.
 
     Raises TypeError or ValueError for anything but texts in the form of X.
     """

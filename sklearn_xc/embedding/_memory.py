@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from sklearn_xc._input.data import CsrRows
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc.embedding._examples import Examples
-from sklearn_xc.embedding._inputs import CsrRows, TextRows, features_beside
+from sklearn_xc.embedding._inputs import CsrRows, TextRows, sparse_features
 from sklearn_xc.embedding.encoders.protocol import part_of
 
 _ADVICE = (
@@ -95,7 +95,7 @@ def fit_arrays(
 
 
 def _n_values(rows: CsrRows) -> int:
-    """Return the number of values of rows, those beside texts included."""
-    beside = features_beside(rows)
+    """Return the number of values of rows, those of texts' features included."""
+    features = sparse_features(rows)
     own = len(rows.data) if isinstance(rows, TextRows) else 0
-    return own + (0 if beside is None else len(beside.data))
+    return own + (0 if features is None else len(features.data))

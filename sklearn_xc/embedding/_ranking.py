@@ -13,7 +13,7 @@ from sklearn_xc._state.schema import Array, Record, declares
 from sklearn_xc._training.kernels.row_moves import squared_norms
 from sklearn_xc._weights.label_weights import LabelWeights
 from sklearn_xc.embedding._examples import LabelMeans, joined_rows
-from sklearn_xc.embedding._inputs import as_csr_matrix, features_beside
+from sklearn_xc.embedding._inputs import as_csr_matrix, sparse_features
 from sklearn_xc.embedding.kernels.scores import score_features, score_vectors
 from sklearn_xc.search import ExactIndex
 from sklearn_xc.search.label_index import LabelIndex
@@ -91,7 +91,7 @@ class LabelRanking:
     ----------
     embeddings, classifiers : ndarray of float of shape (n_labels, dim)
     features : KnownFeatures or None
-        If they are known, instances that are texts must have features beside them.
+        If they are known, instances that are texts must come with features.
     means : LabelMeans
     unseen : ndarray of int of shape (n_unseen,)
         Labels that nothing is known about, ascending; they are in no list. Not all labels.
@@ -188,7 +188,7 @@ class LabelRanking:
         -inf for none.
         """
         out = np.empty((*labels.shape, self.n_scores), V.dtype)
-        instances = features_beside(X)
+        instances = sparse_features(X)
 
         def work(first: int, last: int) -> None:
             rows, own = read_only(V[first:last]), read_only(labels[first:last])
@@ -215,6 +215,6 @@ class LabelRanking:
 
 def _features_of(X: CsrRows) -> CsrRows:
     """Return the features of instances, which must have some."""
-    features = features_beside(X)
+    features = sparse_features(X)
     assert features is not None
     return features

@@ -205,7 +205,7 @@ class Pool(NamedTuple):
     Attributes
     ----------
     labels : ndarray of int32 of shape (m,)
-        Distinct, rising.
+        Distinct, ascending.
     own : ndarray of int64 of shape (n,)
         The place of each instance's positive.
     """

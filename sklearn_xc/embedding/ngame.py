@@ -31,9 +31,9 @@ from sklearn_xc.embedding._inputs import (
     TextRows,
     contents,
     encoder_input,
-    features_beside,
     fitted_vectorizer,
     is_described,
+    sparse_features,
     vectorized_rows,
 )
 from sklearn_xc.embedding._memory import fit_arrays, require_memory
@@ -456,7 +456,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         return weight
 
     def _fit_vectorizer(self, X: CsrRows) -> CsrRows:
-        """Return texts with features beside them, given ones or made ones; other rows unchanged."""
+        """Return texts with features, given ones or made ones; other rows unchanged."""
         if not isinstance(X, TextRows):
             return X
         self.vectorizer_ = None
@@ -471,7 +471,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         given = self.label_features if label_features is None else label_features
         if isinstance(given, LabelFeatures):
             given = given.of_classes(self.classes_, f"{type(self).__name__}: label_features")
-        features = features_beside(examples.X)
+        features = sparse_features(examples.X)
         width = None if features is None else features.shape[1]
         return self._label_rows(given, len(self.classes_), examples.X.dtype, width)
 
@@ -487,7 +487,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         sampler = self._new_sampler()
         sampler.start(n, self._n_epochs("encoder", every), 0, None)
         has_words, has_features = (
-            rows is not None and features_beside(rows) is not None for rows in (every.X, Z)
+            rows is not None and sparse_features(rows) is not None for rows in (every.X, Z)
         )
         n_kinds = 1 + has_features * (1 + is_exact(self.index))
         n_listed = min(n_kinds * self.n_candidates, len(self.classes_))
@@ -500,7 +500,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
     ) -> tuple[np.ndarray, Sequence[SiameseEpoch]]:
         """Train the encoder (M1) on some of the examples; return embeddings of all, and epochs."""
         n_labels = len(self.classes_)
-        features = None if Z is None else features_beside(Z)
+        features = None if Z is None else sparse_features(Z)
         self._features = None if features is None else KnownFeatures(features)
         self._described = None if Z is None else is_described(Z)
         self._known = features_of(every.X)
@@ -509,7 +509,8 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
             Z = mean_rows(examples.X, examples.label_matrix(n_labels))
         else:
             self._known |= features_of(Z)
-        examples = examples.with_features()
+        # Others cannot be embedded.
+        examples = examples.take(np.flatnonzero(np.diff(examples.X.indptr) > 0))
         self._ask("name_features")(getattr(self, "feature_names_in_", None))
         self.encoder_.start(encoder_input(examples.X), self._dim, stages.seed)
         if (is_given := self._ask("is_given_")) is not None:
@@ -521,7 +522,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         n_jobs = count_threads(self.n_jobs)
         reads = self._new_sampler().reads
         module = EncoderModule(self.encoder_, own.X, Z.take(known), dim, n_jobs, name, reads)
-        epochs = self._run("encoder", module, own, stages.seed, stages)
+        epochs = self._run("encoder", module, own, stages)
         self.label_embeddings_ = self._encode(Z, dim, Z.dtype)
         return self._encode(every.X, dim, Z.dtype), epochs
 
@@ -535,30 +536,26 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         examples, V = every.take(rows), V[rows]
         self.coef_ = self.label_embeddings_.copy()
         module = ClassifierModule(V, self.coef_)
-        epochs = self._run("classifier", module, examples, stages.seed + 1, stages)
+        epochs = self._run("classifier", module, examples, stages)
         return LabelMeans.of(examples, V, n_labels), epochs
 
     def _run(
-        self,
-        kind: str,
-        module: EncoderModule | ClassifierModule,
-        examples: Examples,
-        seed: int,
-        stages: Stages,
+        self, kind: str, module: EncoderModule | ClassifierModule, data: Examples, stages: Stages
     ) -> Sequence[SiameseEpoch]:
         """Train a module, a stage of the fit; a callback may stop it early."""
-        n = len(examples.weight)
-        n_epochs = self._n_epochs(kind, examples)
+        n = len(data.weight)
+        n_epochs = self._n_epochs(kind, data)
         n_parts = n_epochs if n else 0  # no instance may have a feature
         progress = stages.fit.parts("epoch", n_parts, stage=kind, unit=f"{kind} epoch")
         reports: Sequence[SiameseEpoch] = []
         if n:
+            seed = stages.seed + (kind == "classifier")
             sampler = self._new_sampler()
             n_jobs = count_threads(self.n_jobs)
             sampler.start(n, n_epochs, seed, n_jobs)
             training = SiameseTraining(
                 module,
-                examples,
+                data,
                 sampler,
                 margin=_MARGIN[kind],
                 rate=self._rate(kind),
@@ -612,7 +609,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         some = held[:_MOST_FOR_NORMS]
         words = self._label_words
         if len(some) and words is not None:
-            features = features_beside(every.X.take(some))
+            features = sparse_features(every.X.take(some))
             self._substitute_norms = means.substitute_norms(
                 V[some], features, self.label_embeddings_, words
             )

@@ -55,7 +55,7 @@ class FaissIndex(BaseEstimator):
 
     Notes
     -----
-    faiss brings its own OpenMP runtime. On macOS, it may crash beside another one, such as
+    faiss brings its own OpenMP runtime. On macOS, it may crash next to another one, such as
     torch's, especially with more than one thread.
 
     For 20 queries or more, faiss compares them with centroids by BLAS, whose rounding may decide

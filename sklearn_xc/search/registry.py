@@ -22,8 +22,8 @@ INDEXES: dict[str, Callable[..., MipsIndex]] = {
 
 #: Default of an index; see `MipsIndex`.
 _ROW_COPIES = 2.0
-#: Methods of every index; see `MipsIndex`.
-INDEX_METHODS = ("build", "update", "following", "query")
+#: Attributes of every index; see `MipsIndex`.
+_ATTRIBUTES = ("has_exact_scores", "build", "update", "following", "query")
 
 
 def make_index(
@@ -98,8 +98,7 @@ def copy_index(index: str | MipsIndex, caller: str = "index") -> str | MipsIndex
     """
     if isinstance(index, str) and index in INDEXES:
         return index
-    attributes = ("has_exact_scores", *INDEX_METHODS)
-    check_part(index, caller, INDEXES, attributes, "sklearn_xc.search.MipsIndex")
+    check_part(index, caller, INDEXES, _ATTRIBUTES, "sklearn_xc.search.MipsIndex")
     return cast(MipsIndex, clone(index, safe=False))
 
 

@@ -187,12 +187,12 @@ def add_drift(rows, lengths, drift, limit, due):
     """
     n = 0
     for r in range(rows.shape[0]):
-        gone = drift[rows[r]] + lengths[r]
-        if gone > limit:
+        drifted = drift[rows[r]] + lengths[r]
+        if drifted > limit:
             due[n] = rows[r]
             n += 1
-            gone = 0.0
-        drift[rows[r]] = gone
+            drifted = 0.0
+        drift[rows[r]] = drifted
     return n
 
 

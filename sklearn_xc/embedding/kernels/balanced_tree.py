@@ -197,7 +197,7 @@ def _sampled_rows(m, n_sample, n_clusters, n_left):
 def _best_place(ranked, m, n_sample, n_clusters, n_left):
     """Return how many clusters on the left take most off the inertia along the normal.
 
-    A quarter of them at least is on either side. `ranked` rises; `n_left` if it is not finite.
+    A quarter of them at least is on either side. `ranked` is ascending; `n_left` if not finite.
     """
     total = 0.0
     for i in range(n_sample):

@@ -13,11 +13,11 @@
           |
           +-------> select(losses)      which instances of a mini-batch count
 
-* ``NgameSampler``: clusters of the embeddings, found anew every few epochs; larger ones with time.
+* ``NgameSampler``: clusters of the embeddings, found again every few epochs; larger ones with time.
 * ``InBatchSampler``: random instances.
 * ``AnceSampler``: random instances, and negatives that a search finds every few epochs.
 * ``TasSampler``: clusters of the untrained encoder's embeddings, which never change.
-* ``OrderedSgdSampler``: random instances, of which those with the largest losses count.
+* ``OrderedSgdSampler``: random instances; those with the largest losses count.
 * ``balanced_clusters`` finds the clusters.
 
 Random numbers depend on the seed and the epoch, and no result on the number of threads. To add a

@@ -20,7 +20,7 @@ class ClusterSampler(InBatchSampler):
     Attributes
     ----------
     _rows : ndarray of int64 of shape (n,)
-        Cluster by cluster, rising in each.
+        Cluster by cluster, ascending in each.
     _starts : ndarray of int64 of shape (n_clusters + 1,)
         Bounds of the clusters in `_rows`.
     """

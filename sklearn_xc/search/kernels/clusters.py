@@ -125,7 +125,7 @@ def sum_members(points, nearest, sums):
 
 @kernel
 def list_members(clusters):
-    """Write the members of all clusters, labels rising."""
+    """Write the members of all clusters, labels ascending."""
     cluster, members, begin = clusters.cluster, clusters.members, clusters.begin
     begin[:] = 0
     for label in range(np.uint64(cluster.shape[0])):

@@ -27,7 +27,7 @@ _LARGEST_KEY = np.int32(2**31 - 1)
 def nearest_centroid(first, second, centroids, halves, distances, bits):
     """Return the nearest centroid of a block to two values, the first of equals.
 
-    Distances that agree to six digits are equal, and so are those that are lost beside the norms.
+    Distances that agree to six digits are equal, and so are those that are lost next to the norms.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def nearest_centroid(first, second, centroids, halves, distances, bits):
     for c in range(halves.shape[0]):
         distance = halves[c] - first * centroids[0, c] - second * centroids[1, c] + half
         distances[c] = max(distance, np.float32(0.0))
-    # The bits of floats that are not negative rise with them. The last four give way to the number,
+    # The bits of floats that are not negative grow with them. The last four give way to the number,
     # so that the least key holds it.
     least = _LARGEST_KEY
     for c in range(halves.shape[0]):

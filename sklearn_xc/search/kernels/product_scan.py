@@ -132,7 +132,7 @@ def search_codes(codes, n_labels, tables, tops, steps, labels_out, scores_out, c
     tops, steps : ndarray of float64 of shape (n,)
         A score is ``top - step * sum``, where sums stop at 255.
     labels_out : ndarray of int32 of shape (n, n_candidates)
-        Overwritten: by rising sum, then label; -1 at the end if there are fewer labels.
+        Overwritten: by ascending sum, then label; -1 at the end if there are fewer labels.
     scores_out : ndarray of float of shape (n, n_candidates)
         Overwritten; -inf at the end.
     counts : ndarray of int64 of shape (n,)
@@ -203,7 +203,7 @@ def search_codes(codes, n_labels, tables, tops, steps, labels_out, scores_out, c
             limits[first] = limit_for(sample, first, generous[first])
             counts[first] = 0
 
-    # 4. Labels by rising sum, those of equal sums in the order in which they came.
+    # 4. Labels by ascending sum, those of equal sums in the order in which they came.
     for q in range(n):
         count_sums(found, q, counts[q], ends)
         for i in range(counts[q] - 1, -1, -1):

@@ -181,7 +181,7 @@ def _chunks(
 def chunks_of(
     tokens: list[np.ndarray], most_tokens: int, filler: int, longest: int, of_one_width: bool
 ) -> Iterator[Chunk]:
-    """Yield all texts in chunks, by rising length.
+    """Yield all texts in chunks, by ascending length.
 
     Parameters
     ----------
