@@ -9,7 +9,8 @@
       |-- _weights.py             initial weights, intercepts, proxies; memory of a training
       '-- training.py             epochs of mini-batches; averages; the index is updated
             |-- batch_sgd.py      one mini-batch
-            '-- layers.py         embeddings of instances
+            |-- layers.py         embeddings of instances
+            '-- moving_rows.py    matrices whose rows take steps
 
     gradients/                    exact, sampled, searched, coupled by messages
     losses/                       losses of label sets
