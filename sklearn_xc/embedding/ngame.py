@@ -49,7 +49,7 @@ from sklearn_xc.embedding.encoders import ENCODERS
 from sklearn_xc.embedding.encoders.protocol import part_of
 from sklearn_xc.embedding.samplers import SAMPLERS
 from sklearn_xc.embedding.samplers.protocol import BatchSampler, Positives
-from sklearn_xc.search import make_index
+from sklearn_xc.search import copy_index
 
 #: Methods of every encoder and sampler; see `Encoder` and `BatchSampler`.
 _ENCODER_METHODS = ("start", "encode", "forward", "learn")
@@ -421,7 +421,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         caller = f"{name}: encoder"
         self.encoder_ = new_part(self.encoder, ENCODERS, _ENCODER_METHODS, caller, protocol)
         sampler = self._new_sampler()
-        make_index(self.index, caller=f"{name}: index")
+        copy_index(self.index, f"{name}: index")
         self._reads_texts = self._ask("reads") == "texts"
         self.__dict__.pop("vectorizer_", None)  # of an earlier fit
         if not self._reads_texts and not isinstance(self.vectorizer, str | None):

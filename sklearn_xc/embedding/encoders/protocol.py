@@ -94,7 +94,12 @@ class Encoder(Protocol):
     default_classifier_learning_rate: float = 0.01
 
     def default_dim(self) -> int:
-        """Return the dimension of the embeddings, unless another is requested."""
+        """Return the dimension of the embeddings, unless another is requested.
+
+        Returns
+        -------
+        int
+        """
         return 256
 
     def parameter_shapes(
@@ -116,11 +121,26 @@ class Encoder(Protocol):
         return []
 
     def batch_shapes(self, n: int) -> list[tuple[str, tuple[int, ...], int]]:
-        """Return the arrays of training on mini-batches of n inputs, in the same form."""
+        """Return the arrays of training on mini-batches, in the form of ``parameter_shapes``.
+
+        Parameters
+        ----------
+        n : int
+            Number of inputs of a mini-batch.
+
+        Returns
+        -------
+        list of tuple
+        """
         return []
 
     def name_features(self, names: np.ndarray | None) -> None:
-        """Receive the feature names, (n_features,), or None; called before ``start``."""
+        """Receive the feature names; called before ``start``.
+
+        Parameters
+        ----------
+        names : ndarray of str of shape (n_features,), or None
+        """
 
     def finish(self) -> None:
         """Drop what only training needs; called when a fit has ended."""
