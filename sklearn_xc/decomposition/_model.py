@@ -203,7 +203,7 @@ class HiddenLayerModel(ThresholdedScores, XCClassifier):
         return found.labels, found.scores
 
     def _search(self, V: np.ndarray, k: int, n_more: int = 0) -> Found:
-        """Return the k best of the labels that the index finds, `n_candidates_ + n_more` or more."""
+        """Return the k best of at least ``n_candidates_ + n_more`` labels of the index."""
         kind = self._index_kind()
         intercept = self.intercept_ if self._trains_intercept else None
         index = label_index(self, kind, intercept, self._require_index)

@@ -19,7 +19,6 @@ from sklearn_xc._input.data import (
 )
 from sklearn_xc._input.equal_rows import distinct_by_hash, distinct_instances
 from sklearn_xc._state.schema import Array, Number, Record, declares
-from sklearn_xc._training.adam import entry_places
 from sklearn_xc.embedding._inputs import TextRows, as_csr_matrix, sparse_features
 from sklearn_xc.embedding.samplers.protocol import Positives
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from sklearn_xc._input.data import CsrRows
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc.embedding._examples import Examples
-from sklearn_xc.embedding._inputs import CsrRows, TextRows, sparse_features
+from sklearn_xc.embedding._inputs import TextRows, sparse_features
 from sklearn_xc.embedding.encoders.protocol import part_of
 
 _ADVICE = (
