@@ -47,7 +47,7 @@ def package(tmp_path):
         (folder / part).mkdir()
     for part in (".", "one_vs_all", "kernels", "_input"):
         (folder / part / "__init__.py").touch()
-    for part in ("exceptions.py", "_input/parts.py"):  # which these import
+    for part in ("exceptions.py", "_warnings.py", "_input/parts.py"):  # which these import
         shutil.copy(ROOT / part, folder / part)
     (folder / "kernels" / "probe.py").write_text(PROBE)
     return folder
