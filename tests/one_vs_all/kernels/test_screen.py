@@ -168,7 +168,7 @@ def test_the_screen_lists_all_rows_above_the_kink(make_problem, dtype, data, n, 
     exponents, reach = (a.astype(np.float64) for a in problem.rounded[3:])
     for some in (which[:17], which[:3]):  # blocks of two widths
         counts = screen.list_above(some, points.arrays, kinks, lambda: None)
-        assert not screen.sparse_block.any()
+        assert not screen.block.any()
         assert not counts[len(some) :].any()
         for k, c in enumerate(some):
             listed = screen.candidates[k, : counts[k]]
