@@ -97,12 +97,3 @@ class TestOfLabels:
             assert own.positives.indptr.dtype == np.int64
             np.testing.assert_array_equal(own.X.to_dense().values, X[rows])
             np.testing.assert_array_equal(own.weight, weight[rows])
-
-
-def test_instances_with_features():
-    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 2.0]])
-    examples = Examples(as_csr_rows(X), positives_of([[0], [1], [1], [0, 1]]), np.arange(1.0, 5))
-    kept = examples.with_features()
-    np.testing.assert_array_equal(kept.X.to_dense().values, X[[1, 3]])
-    assert sets_of(kept.positives) == [(1,), (0, 1)]
-    assert kept.weight.tolist() == [2, 4]
