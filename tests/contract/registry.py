@@ -301,8 +301,8 @@ ENTRIES = {
         },
         pieces={
             "sklearn_xc.embedding._training._LEAST_WORK": 1,
-            "sklearn_xc.embedding.encoders.bag._TOGETHER": 16,
-            "sklearn_xc.embedding._ranking.TOGETHER": 16,
+            "sklearn_xc.embedding.encoders.bag._CHUNK_ROWS": 16,
+            "sklearn_xc.embedding._ranking.CHUNK_ROWS": 16,
         },
         refused={
             **COMMON,
@@ -424,7 +424,7 @@ ENTRIES = {
                 "method": ["platt", None, 1],
                 "n_candidates": COUNT,
             },
-            pieces={"sklearn_xc.ensemble.calibration._TOGETHER": 64},
+            pieces={"sklearn_xc.ensemble.calibration._CHUNK_ROWS": 64},
             further_state=chances_of_scores,
             chances_of="pairs",
             spoilt={"estimator": OvALinearXC(C=1e-9)},
@@ -451,8 +451,8 @@ if HAS_TRANSFORMERS:
         },
         pieces={
             "sklearn_xc.embedding._training._LEAST_WORK": 1,
-            "sklearn_xc.embedding.encoders.transformer.encoder._TOGETHER": 16,
-            "sklearn_xc.embedding._ranking.TOGETHER": 16,
+            "sklearn_xc.embedding.encoders.transformer.encoder._CHUNK_TEXTS": 16,
+            "sklearn_xc.embedding._ranking.CHUNK_ROWS": 16,
         },
         refused={**_ROWS.refused, "vectorizer": ["bow", 3, True, KFold()]},
         memory=(({}, "passes whose gradients follow of the encoder"),),

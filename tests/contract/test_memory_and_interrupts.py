@@ -153,9 +153,9 @@ def at_call(number, act, call):
         nonlocal seen
         code = frame.f_code
         # A generator that is thrown away, where errors are ignored, is no place of interest; nor is
-        # what scikit-learn asks for when the fit is over.
-        is_ours = code.co_filename.startswith(PACKAGE)
-        if event == "call" and is_ours and code.co_name[0] != "<" and code.co_name != "__getattr__":
+        # what scikit-learn asks for when the fit is over, or sets between two of its own lines.
+        is_ours = code.co_filename.startswith(PACKAGE) and code.co_name[0] != "<"
+        if event == "call" and is_ours and code.co_name not in ("__getattr__", "__setattr__"):
             seen += 1
             if seen == number:
                 sys.setprofile(None)
