@@ -17,8 +17,9 @@ from sklearn_xc.exceptions import SavedModelError
 
 #: A number, its name, None for any, or a function that returns one of these for the owner.
 Length = Any
-#: Whether an attribute may be None or missing; or a function that returns this for the owner.
-Optional = bool | Callable[[Any], bool]
+#: Whether an attribute may be None; or "missing", if it may be missing, too; or a function that
+#: returns for the owner whether it may be either.
+Optional = bool | str | Callable[[Any], bool]
 #: Dtypes by name; arrays of "real" have the same dtype within an estimator.
 _DTYPES = {
     "real": ("float32", "float64"),
@@ -122,7 +123,7 @@ class Array(Attribute):
         Smallest number; with `below` instead of 0.
     ascending : bool, default=False
         Whether the numbers strictly increase.
-    optional : bool or callable, default=False
+    optional : bool, "missing" or callable, default=False
     """
 
     def __init__(
@@ -181,7 +182,7 @@ class Number(Attribute):
         Smallest value.
     below : int, str or callable, default=None
         Length that it is below.
-    optional : bool or callable, default=False
+    optional : bool, "missing" or callable, default=False
     """
 
     def __init__(
@@ -221,7 +222,7 @@ class Tested(Attribute):
     test : callable
         ``test(value, require)`` returns whether the value fits; ``require(name, n)`` whether a
         length may be n.
-    optional : bool or callable, default=False
+    optional : bool, "missing" or callable, default=False
     """
 
     def __init__(
@@ -307,7 +308,7 @@ class Record(Attribute):
     ----------
     *kinds : str
         Names of its possible classes.
-    optional : bool or callable, default=False
+    optional : bool, "missing" or callable, default=False
     lists : bool, default=False
         Whether it is a list or tuple of such objects.
     n : int, str, callable or None, default=None
@@ -435,9 +436,10 @@ def _check(context: Context) -> None:
     for name, attribute in schema.items():
         at = replace(context, where=f"{prefix}{name.strip('_')}")
         value = getattr(owner, name, _MISSING)
-        if (value is None or value is _MISSING) and at.resolved(attribute.optional):
+        is_missing, optional = value is _MISSING, attribute.optional
+        if (value is None or (is_missing and optional is not True)) and at.resolved(optional):
             continue
-        if value is _MISSING:
+        if is_missing:
             raise MisfitError(f"{at.where}: is missing.")
         attribute.check(value, at)
 

@@ -114,7 +114,7 @@ def _n_scores(model: Any) -> int | str:
 
 
 _words = Tested("numbers of words from 0", _numbers_words)
-_width = Number("int", "features", optional=True)
+_width = Number("int", "features", optional="missing")
 _scaler = {
     "n_features_in_": _width,
     "scale_": Array("float", "features", optional=lambda one: not getattr(one, "with_std", True)),

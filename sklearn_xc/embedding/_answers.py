@@ -47,7 +47,7 @@ _CHUNK_BYTES = 2**28
     coef_=Array("real", "labels", "dim"),
     threshold_=Number(),
     fusion_=Record("BoostedFusion", "TreeFusion", optional=True),
-    vectorizer_=Tested("a vectorizer of as many words as features", is_vectorizer, optional=True),
+    vectorizer_=Tested("a vectorizer with a word per feature", is_vectorizer, optional="missing"),
     _reads_texts=Number("bool"),
     _features=Record("KnownFeatures", optional=True),
     _described=Array("bool", "labels", optional=True),

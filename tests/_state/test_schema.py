@@ -77,10 +77,11 @@ def test_attributes_fit_each_other(other, says):
             check_attributes(fitting(**other), "model")
 
 
-def test_a_missing_attribute_is_named():
+@pytest.mark.parametrize("name", ["coef", "intercept"])  # also one that may be None
+def test_a_missing_attribute_is_named(name):
     owner = fitting()
-    del owner.coef
-    with pytest.raises(MisfitError, match=r"model\.coef: is missing"):
+    delattr(owner, name)
+    with pytest.raises(MisfitError, match=rf"model\.{name}: is missing"):
         check_attributes(owner, "model")
 
 

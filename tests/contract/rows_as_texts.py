@@ -33,7 +33,7 @@ HAS_TRANSFORMERS = all(
 
 
 # Without "features" for their lengths, which here are those of what the vectorizer makes.
-@declares(n_features_in_=Number("int"), feature_names_in_=Array("any", None, optional=True))
+@declares(n_features_in_=Number("int"), feature_names_in_=Array("any", None, optional="missing"))
 class RowsAsTexts(NGAMEEmbeddingXC):
     """NGAMEEmbeddingXC of an encoder of texts, which takes matrices: each row becomes a text.
 
