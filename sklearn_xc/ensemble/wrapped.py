@@ -24,9 +24,10 @@ from sklearn_xc._input.data import (
 from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.changes import estimator_with_classes
 from sklearn_xc._labels.explanation import Explanation
+from sklearn_xc._labels.names import positions_of
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import reads_snapshot
-from sklearn_xc._state.schema import Array, Estimator, Record, declares
+from sklearn_xc._state.schema import Array, Estimator, Holds, Record, declares
 from sklearn_xc._topk import classes_of, unwrap
 from sklearn_xc.base import XCClassifier, map_entries
 from sklearn_xc.ensemble.held_out import (
@@ -115,6 +116,7 @@ def reads_features(estimator: Any) -> bool:
     group_edges_=Array(
         "int64", None, least=1, ascending=True, below=lambda model: model.n_samples_fit_ + 1
     ),
+    _classes_fit=Holds("all classes of estimator_ are in classes_"),
 )
 class WrappedClassifier(LearnsFromHeldOut):
     """Scores and ranks as ``estimator_`` does.
@@ -177,6 +179,12 @@ class WrappedClassifier(LearnsFromHeldOut):
     @property
     def _reads_matrix(self) -> bool:
         return getattr(self.estimator, "_reads_matrix", True)
+
+    @property
+    def _classes_fit(self) -> bool:
+        known = classes_of(self.estimator_)
+        found = positions_of(known, self.classes_, are_columns=self._has_columns)
+        return bool((found >= 0).all())
 
     @property
     def _inner(self) -> Any:
