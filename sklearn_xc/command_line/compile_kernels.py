@@ -1,5 +1,6 @@
 """``compile``: compiles the numba kernels ahead of time, such as when an image is built."""
 
+import os
 import tempfile
 import time
 import warnings
@@ -18,6 +19,7 @@ _FEW_ROWS = 300
 
 def run(options: Any) -> None:
     """Fit small models and predict with them, so that their kernels are compiled and cached."""
+    from sklearn_xc._input.kernels.csr_rows import copy_rows
     from sklearn_xc._weights.kernels.row_scores import topk_rows
 
     for name in options.estimator:
@@ -26,7 +28,10 @@ def run(options: Any) -> None:
             warnings.simplefilter("ignore")  # about models that are thrown away
             _compile(name)
         print(f"{name}: {time.perf_counter() - began:.1f} s")
-    print(f"compiled code is in {topk_rows.stats.cache_path or 'no folder: none can be written'}")
+    # The cache has a folder for each folder of sources.
+    folders = [one.stats.cache_path for one in (copy_rows, topk_rows)]
+    place = os.path.commonpath(folders) if all(folders) else "no folder: none can be written"
+    print(f"compiled code is in {place}")
 
 
 def _compile(name: str) -> None:
