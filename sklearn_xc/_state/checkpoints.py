@@ -8,6 +8,7 @@ another fit, is treated as missing.
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,10 +20,18 @@ import numpy as np
 
 from sklearn_xc._compile.cache import processor
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets
-from sklearn_xc._state.files import open_atomic, open_regular, read_arrays, versions, write_arrays
+from sklearn_xc._state.files import (
+    UNFINISHED,
+    open_atomic,
+    open_regular,
+    read_arrays,
+    versions,
+    write_arrays,
+)
 from sklearn_xc.exceptions import SavedModelError
 
 _FIT, _PART = "fit.json", ".safetensors"
+_OURS = re.compile(rf"{re.escape(_FIT)}|.*{re.escape(_PART)}|{UNFINISHED}")
 _ADVICE = "Give each fit a folder of its own, or remove this one."
 #: Parameters that change no byte of a model.
 _IRRELEVANT = {"checkpoint_dir", "n_jobs", "numa", "verbose", "top_k", "label_names"}
@@ -91,9 +100,7 @@ class Checkpoints:
         where = f"{caller}: checkpoint_dir {str(self.folder)!r}"
         fit = self.folder / _FIT
         self.folder.mkdir(exist_ok=True)
-        others = [
-            one for one in self.folder.iterdir() if one.suffix not in (".json", _PART, ".tmp")
-        ]
+        others = [one for one in self.folder.iterdir() if not _OURS.fullmatch(one.name)]
         if others:
             raise FileExistsError(f"{where} holds other files, such as {others[0]}. {_ADVICE}")
         if fit.exists():

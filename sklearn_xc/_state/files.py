@@ -45,8 +45,9 @@ META = "meta.json"
 _WHAT = "a model of sklearn_xc"
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "safetensors")
 _ARRAYS = re.compile(r"arrays-[0-9a-f]{8}\.safetensors")
-#: Files of a model, and those that a killed save leaves behind.
-_OURS = re.compile(rf"{re.escape(META)}|{_ARRAYS.pattern}|\..*\.tmp")
+#: Names of files that a killed process leaves half-written: by this package, and by safetensors.
+UNFINISHED = r"\..*\.tmp|\.tmp[0-9A-Za-z]{6}"
+_OURS = re.compile(rf"{re.escape(META)}|{_ARRAYS.pattern}|{UNFINISHED}")
 
 
 @contextmanager

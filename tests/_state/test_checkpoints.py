@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 
 import numpy as np
 import pytest
@@ -111,10 +112,39 @@ def test_a_part_under_another_description_is_missing(tmp_path):
     assert open_checkpoints(tmp_path).get("x") is None
 
 
-def test_a_folder_with_other_files_is_refused(tmp_path):
-    (tmp_path / "mine").touch()
-    with pytest.raises(FileExistsError, match=r"holds other files, such as .*mine"):
+@pytest.mark.parametrize("name", ["mine", "mine.json", "mine.tmp", ".tmpfile"])
+def test_a_folder_with_other_files_is_refused(name, tmp_path):
+    (tmp_path / name).touch()
+    with pytest.raises(FileExistsError, match=rf"holds other files, such as .*{name}"):
         open_checkpoints(tmp_path)
+
+
+def test_a_fit_killed_while_it_writes_goes_on(tmp_path):
+    resource = pytest.importorskip("resource")  # not on Windows
+    checkpoints, model = tmp_path / "checkpoints", tmp_path / "model"
+    saved, arrays = OvALinearXC().fit(X, Y), {"a": np.zeros(10**5)}
+    for write in (
+        lambda: open_checkpoints(checkpoints).put("x", arrays),
+        lambda: saved.save(model),
+    ):
+        child = os.fork()
+        if not child:
+            try:
+                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+                resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))
+                signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # kills it in the midst of a file
+                write()
+            finally:
+                os._exit(0)
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert ended == -signal.SIGXFSZ
+    assert [path.suffix for path in checkpoints.iterdir()].count("") == 1
+    kept = open_checkpoints(checkpoints)
+    assert kept.get("x") is None
+    kept.put("x", arrays)
+    assert kept.get("x") is not None
+    assert [path.suffix for path in model.iterdir()] == [""]
+    saved.save(model)
 
 
 @pytest.mark.parametrize(
