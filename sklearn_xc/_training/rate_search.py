@@ -38,6 +38,7 @@ def climb_rates(
     for step in (1, -1):
         position = first + step
         while position in grid:
+            trial = None  # let go of a worse one: the caller has room for two
             trial = run(position, best)
             if is_better(trial, best):
                 at, best = position, trial

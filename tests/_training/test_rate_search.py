@@ -1,5 +1,7 @@
 """Hill climbing over learning rates."""
 
+import weakref
+
 import pytest
 
 from sklearn_xc._training.rate_search import climb_rates
@@ -36,3 +38,22 @@ def climb(losses, first):
 )
 def test_climbs_from_the_first(losses, first, found, tried):
     assert climb(losses, first) == (found, tried)
+
+
+def test_at_most_two_trials_are_held_at_a_time():
+    alive = weakref.WeakSet()
+
+    class Trial:
+        def __init__(self, position):
+            alive.add(self)
+            assert len(alive) <= 2
+            self.position = position
+
+    found, _ = climb_rates(
+        lambda position, best: Trial(position),
+        lambda a, b: a.position < b.position,
+        lambda trial: False,
+        range(6),
+        4,
+    )
+    assert found == 0
