@@ -62,9 +62,15 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
             f"{name}: X must be a matrix of features. Got texts: put a vectorizer before the "
             f"classifier, make_pipeline(TfidfVectorizer(), {name}(...))."
         )
-    X = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
-    )
+    dtypes = [np.float64, np.float32]
+    try:
+        X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=dtypes, order="C")
+    except (TypeError, ValueError) as error:
+        if str(error).startswith(("X ", "Input X ")):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        expected = "X must be a matrix of real numbers, with the same columns in each call"
+        raise kind(f"{name}: {expected}. {error}") from error
     n, d = X.shape
     if d >= 2**31 - 1 or n >= 2**31 - 1:
         raise ValueError(

@@ -101,9 +101,12 @@ INSTANCES = {
     "infinity, dense": (lambda x: with_value(x, 3, 2, -np.inf).toarray(), "X contains infinity"),
     "no rows": (lambda x: x[:0], r"0 sample\(s\) \(shape=\(0, 15\)\).* by {}"),
     "no columns": (lambda x: x[:, :0], r"0 feature\(s\) \(shape=\(\d+, 0\)\).* by {}"),
-    "one dimension": (lambda x: x.toarray()[0], "Expected 2D array, got 1D array"),
-    "texts": (lambda x: np.full((60, 15), "a"), "could not convert string to float"),
-    "complex": (lambda x: x.toarray() * 1j, "Complex data not supported"),
+    "one dimension": (lambda x: x.toarray()[0], "X must be .* Expected 2D array, got 1D array"),
+    "texts": (lambda x: np.full((60, 15), "a"), "X must be .* could not convert string to float"),
+    "complex": (
+        lambda x: x.toarray() * 1j,
+        "X must be a matrix of real .* Complex data not supported",
+    ),
     "masked": (
         lambda x: np.ma.array(x.toarray(), mask=x.toarray() > 0.5),
         "{}: (.*: )?X is a masked ar",
