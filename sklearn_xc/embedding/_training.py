@@ -309,13 +309,13 @@ class SiameseTraining:
         n = len(counts)
         rng = np.random.default_rng((self._seed, epoch))
         drawn = labels[indptr[:-1] + np.minimum((rng.random(n) * counts).astype(int), counts - 1)]
-        total, n_violations, n_pairs, n_done = 0.0, 0, 0, 0
+        total, n_violations, n_negatives, n_done = 0.0, 0, 0, 0
         for rows in self._sampler.batches(epoch):
             rate = self._rate * (1.0 - (epoch + n_done / n) / self._n_epochs)
             pool = Pool.of(drawn[rows], self._sampler.negatives(rows))
-            loss, n_within = self._step(rows, pool, rate, rng, team)
+            loss, n_within, n_all = self._step(rows, pool, rate, rng, team)
             total, n_violations = total + loss, n_violations + n_within
-            n_pairs += len(rows) * (len(pool.labels) - 1)
+            n_negatives += n_all
             n_done += len(rows)
         if n_done != n:
             raise ValueError(
@@ -323,15 +323,15 @@ class SiameseTraining:
                 f"once in an epoch. Got {n_done}."
             )
         total /= self._weight.sum()
-        return SiameseEpoch(total, n_violations / max(1, n_pairs), time.perf_counter() - began)
+        return SiameseEpoch(total, n_violations / max(1, n_negatives), time.perf_counter() - began)
 
     def _step(
         self, rows: np.ndarray, pool: Pool, rate: float, rng: np.random.Generator, team: Team
-    ) -> tuple[float, int]:
-        """Take a step; return the summed loss and the number of violations."""
+    ) -> tuple[float, int, int]:
+        """Take a step; return the summed loss, and the numbers of violations and of negatives."""
         V, Z = self._module.begin(rows, pool.labels, rng)
         gradient = V @ Z.T
-        losses, n_violations = self._to_gradient(gradient, rows, pool, team)
+        losses, n_violations, n_negatives = self._to_gradient(gradient, rows, pool, team)
         chosen = self._sampler.select(losses)
         if chosen is not None:
             gradient[~chosen] = 0
@@ -339,12 +339,15 @@ class SiameseTraining:
         gradient *= (1.0 / np.maximum(n_violations, 1)).astype(gradient.dtype)[:, None]
         by_instances = gradient @ Z if self._module.moves_instances else None
         self._module.learn(by_instances, gradient.T @ V, rate, team)
-        return float(losses.sum()), int(n_violations.sum())
+        return float(losses.sum()), int(n_violations.sum()), n_negatives
 
     def _to_gradient(
         self, scores: np.ndarray, rows: np.ndarray, pool: Pool, team: Team
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Overwrite scores with the gradient by them; return losses and violations by instance."""
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """Overwrite scores with the gradient by them.
+
+        Return losses and violations by instance, and the number of all negatives.
+        """
         n, m = scores.shape
         bounds, own = labels_of_rows(self._positives, rows)
         self._columns[pool.labels] = np.arange(m, dtype=np.int32)
@@ -360,5 +363,6 @@ class SiameseTraining:
                 triplet_gradient(scores, *arrays, self._margin, begin, end, losses, n_violations)
 
         team.run(work)
+        n_own = np.count_nonzero(self._columns[own] >= 0)
         self._columns[pool.labels] = -1
-        return losses, n_violations
+        return losses, n_violations, n * m - n_own

@@ -224,15 +224,15 @@ class TestEpochs:
         reports = train(module, sampler, positives, 0.5, n_epochs=2, weight=weight)
         assert len(reports) == 2
         for epoch, report in enumerate(reports):
-            loss, n_violations, pairs = 0.0, 0, 0
+            loss, n_violations, n_negatives = 0.0, 0, 0
             for j in (0, 1):
                 rows, pool, *_ = module.steps[2 * epoch + j]
                 terms = excess(V, Z, rows, pool, drawn[2 * epoch + j], positives, 0.5)
                 loss += (weight[rows] @ terms).sum()
                 n_violations += (terms > 0).sum()
-                pairs += len(rows) * (len(pool) - 1)
+                n_negatives += sum(len(set(pool) - {*labels_of(positives, i)}) for i in rows)
             assert report.loss == pytest.approx(loss / weight.sum())
-            assert report.violations == pytest.approx(n_violations / pairs)
+            assert report.violations == pytest.approx(n_violations / n_negatives)
 
 
 class TestClassifiers:
