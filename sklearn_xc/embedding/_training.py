@@ -113,13 +113,13 @@ class EncoderModule:
     def kept(self) -> dict[str, np.ndarray]:
         """Return the arrays of a checkpoint."""
         seen = {} if self._seen is None else {"seen": self._seen}
-        return {**self._encoder._kept(), **seen}  # type: ignore[attr-defined]
+        return {**self._encoder._kept(), **seen}
 
     def resume(self, found: dict[str, np.ndarray]) -> None:
         """Continue from a checkpoint, in place."""
         if self._seen is not None:
             restore({"seen": self._seen}, found)
-        self._encoder._resume(found)  # type: ignore[attr-defined]
+        self._encoder._resume(found)
 
     def instances(self) -> np.ndarray:
         """Return the embeddings of all instances, (n, dim)."""
@@ -289,15 +289,14 @@ class SiameseTraining:
         return reports
 
     def _kept(self, reports: list[SiameseEpoch]) -> dict[str, np.ndarray]:
-        sampler: Any = self._sampler
-        return {**self._module.kept(), **sampler._kept(), "reports": np.array(reports)}
+        return {**self._module.kept(), **self._sampler._kept(), "reports": np.array(reports)}
 
     def _resume(self, found: dict[str, np.ndarray]) -> list[SiameseEpoch]:
         """Continue from a checkpoint of a training that began like this one."""
         n_done = len(np.atleast_1d(found.get("reports", 0)))
         reports = np.empty((min(n_done, self._n_epochs), len(SiameseEpoch._fields)))
         restore({"reports": reports}, found)
-        self._sampler._resume(found)  # type: ignore[attr-defined]
+        self._sampler._resume(found)
         self._module.resume(found)
         return [SiameseEpoch(*row) for row in reports.tolist()]
 

@@ -1,6 +1,6 @@
 """Siamese encoder, classifiers and fused scores, trained on mini-batches of near instances."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, NamedTuple
@@ -46,7 +46,7 @@ from sklearn_xc.embedding._training import (
     as_fit_report,
 )
 from sklearn_xc.embedding.encoders import ENCODERS
-from sklearn_xc.embedding.encoders.protocol import part_of
+from sklearn_xc.embedding.encoders.protocol import Encoder, part_of
 from sklearn_xc.embedding.samplers import SAMPLERS
 from sklearn_xc.embedding.samplers.protocol import BatchSampler, Positives
 from sklearn_xc.search import copy_index
@@ -54,6 +54,7 @@ from sklearn_xc.search import copy_index
 #: Methods of every encoder and sampler; see `Encoder` and `BatchSampler`.
 _ENCODER_METHODS = ("start", "encode", "forward", "learn")
 _SAMPLER_METHODS = ("start", "refresh", "batches", "negatives", "select")
+_CHECKPOINT_METHODS = ("_kept", "_resume")
 #: Of the two modules: margin, and draws of a pair of an instance and a label with
 #: ``max_iter="auto"``, in at most `_MOST_EPOCHS`.
 _MARGIN = {"encoder": 0.3, "classifier": 0.5}
@@ -69,6 +70,16 @@ _SHARE, _ENOUGH, _LARGEST_SHARE = 0.1, 300, 0.3
 _MOST_FOR_NORMS = 500
 #: Weights of instances between which sums and products stay numbers, also of float32 in a tree.
 _LIGHTEST, _HEAVIEST = 1e-20, 1e20
+
+
+def _with_checkpoints(table: Mapping[str, type], protocol: type) -> dict[str, type]:
+    """Return the parts of a registry that define the methods of checkpoints themselves."""
+    defaults = [(name, getattr(protocol, name)) for name in _CHECKPOINT_METHODS]
+    return {
+        key: kind
+        for key, kind in table.items()
+        if all(getattr(kind, name, default) is not default for name, default in defaults)
+    }
 
 
 class Stages(NamedTuple):
@@ -429,7 +440,10 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
                 f"{name}: vectorizer must be 'tfidf', its default, or None: the encoder reads "
                 f"features, not texts. Got {type(self.vectorizer).__name__}."
             )
-        known = {"encoder": (self.encoder_, ENCODERS), "sampler": (sampler, SAMPLERS)}
+        known = {
+            "encoder": (self.encoder_, _with_checkpoints(ENCODERS, Encoder)),
+            "sampler": (sampler, _with_checkpoints(SAMPLERS, BatchSampler)),
+        }
         for part, (own, table) in known.items():
             if self.checkpoint_dir is not None and type(own) not in table.values():
                 raise TypeError(

@@ -209,6 +209,14 @@ class Encoder(Protocol):
             Number of threads; it does not affect the result.
         """
 
+    # Of encoders in `ENCODERS`. One that does not define both is refused with checkpoint_dir.
+
+    def _kept(self) -> dict[str, np.ndarray]:
+        """Return the arrays of a checkpoint: all that has changed since ``start``."""
+
+    def _resume(self, found: dict[str, np.ndarray]) -> None:
+        """Continue from the arrays of a checkpoint, after ``start`` with the same arguments."""
+
 
 def part_of(encoder: Any, name: str) -> Any:
     """Return an attribute or a method of an encoder, or that of `Encoder` if it has none."""

@@ -201,3 +201,11 @@ class BatchSampler(Protocol):
         ndarray of bool of shape (m,), or None
             None for all.
         """
+
+    # Of samplers in `SAMPLERS`. One that does not define both is refused with checkpoint_dir.
+
+    def _kept(self) -> dict[str, np.ndarray]:
+        """Return the arrays of a checkpoint: all that has changed since ``start``."""
+
+    def _resume(self, found: dict[str, np.ndarray]) -> None:
+        """Continue from the arrays of a checkpoint, after ``start`` with the same arguments."""
