@@ -144,6 +144,7 @@ class Writer:
 
     def __init__(self, *, compact: bool = False) -> None:
         self._compact, self.n_compact = compact, 0
+        self._depth = 0
         self.arrays: dict[str, np.ndarray] = {}
         self._names: dict[int, tuple[str, Any]] = {}
 
@@ -237,7 +238,11 @@ class Writer:
         else:
             state = value._asdict() if isinstance(value, tuple) else value.__getstate__() or {}
         state = {key: one for key, one in state.items() if key not in NOT_SAVED}
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise TypeError(f"{where} is within itself, or within {_MAX_DEPTH} objects. {_ADVICE}")
         made = {"object": name, "state": self._state(state, where)}
+        self._depth -= 1
         try:
             check_state(kind, state)
         except (ValueError, TypeError) as error:

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
-from sklearn_xc import LabelHierarchy
+from sklearn_xc import LabelHierarchy, TextClassifierXC
 from sklearn_xc._state.schema import check_attributes
 from sklearn_xc._state.values import Reader, Writer
 from sklearn_xc.exceptions import SavedModelError
@@ -243,7 +243,13 @@ def test_nodes_without_a_value(node):
 
 
 def test_objects_too_deep_within_each_other():
-    """`repr` would go through them again and again."""
+    """`repr` would go through them again and again; what cannot be loaded is not saved."""
+    nested = CountVectorizer()
+    for _ in range(9):
+        nested = make_pipeline(nested)
+    assert repr(there_and_back(nested)) == repr(nested)
+    with pytest.raises(TypeError, match=r"^vectorizer(\.steps\.0\.1){9} is .* within 10 objects"):
+        Writer().json_of(TextClassifierXC(make_pipeline(nested)), "")
     node = 1
     for _ in range(40):
         node = {"object": "FrozenEstimator", "state": {"estimator": node}}
