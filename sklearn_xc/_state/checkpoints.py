@@ -34,7 +34,7 @@ _FIT, _PART = "fit.json", ".safetensors"
 _OURS = re.compile(rf"{re.escape(_FIT)}|.*{re.escape(_PART)}|{UNFINISHED}")
 _ADVICE = "Give each fit a folder of its own, or remove this one."
 #: Parameters that change no byte of a model.
-_IRRELEVANT = {"checkpoint_dir", "n_jobs", "numa", "verbose", "top_k", "label_names"}
+_IRRELEVANT = {"checkpoint_dir", "max_memory", "n_jobs", "numa", "verbose", "top_k", "label_names"}
 #: Seconds between the epochs that a loop keeps.
 INTERVAL = 60.0
 

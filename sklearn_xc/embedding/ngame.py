@@ -182,10 +182,10 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
     checkpoint_dir : str or PathLike, default=None
         A folder in which ``fit`` saves its progress: encoder, classifiers and optimiser after an
         epoch, at most once a minute. If the process ends before the fit does, the same call
-        resumes from there and gives the same bytes, with any `n_jobs`. Other data, parameters or
-        versions are refused. The folder stays after the fit, takes about as much room as training
-        does in memory, and is yours to remove. Use one folder per fit; it is not for searches,
-        whose candidates would share it. Not for an encoder or sampler of your own.
+        resumes from there and gives the same bytes, with any `n_jobs` or `max_memory`. Other data,
+        parameters or versions are refused. The folder stays after the fit, takes about as much
+        room as training does in memory, and is yours to remove. Use one folder per fit; it is not
+        for searches, whose candidates would share it. Not for an encoder or sampler of your own.
 
     Attributes
     ----------

@@ -118,10 +118,10 @@ class OvALinearXC(LinearModel):
         If not 0, print progress.
     checkpoint_dir : str or PathLike, default=None
         A folder in which ``fit`` saves finished blocks of labels. If the process ends before the
-        fit does, the same call resumes from there and gives the same bytes, with any `n_jobs`.
-        Other data, parameters or versions are refused. The folder stays after the fit, takes as
-        much room as the model, and is yours to remove. Use one folder per fit; it is not for
-        searches, whose candidates would share it.
+        fit does, the same call resumes from there and gives the same bytes, with any `n_jobs` or
+        `max_memory`. Other data, parameters or versions are refused. The folder stays after the
+        fit, takes as much room as the model, and is yours to remove. Use one folder per fit; it is
+        not for searches, whose candidates would share it.
 
     Attributes
     ----------

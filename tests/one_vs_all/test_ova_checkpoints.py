@@ -77,6 +77,13 @@ def test_what_is_missing_or_damaged_is_solved_again(init, seed, solved, tmp_path
     assert len(solved) == harmed
 
 
+def test_under_a_limit_on_memory_other_blocks_are_solved_again(expected, solved, tmp_path):
+    fitted(tmp_path)
+    n_blocks = len(solved)
+    assert all_bytes(fitted(tmp_path, max_memory="500kB")) == expected
+    assert len(solved) - n_blocks == len(parts(tmp_path)) > n_blocks
+
+
 def test_a_full_disk_is_told_and_what_is_finished_stays(expected, full_disk, tmp_path):
     says = r"No space left on device: '.*block-000003"
     with full_disk(after=4), pytest.raises(OSError, match=says):
@@ -127,8 +134,6 @@ class TestAnotherFit:
             fitted(tmp_path, C=2.0)
         with pytest.raises(ValueError, match="loss is not the same"):
             fitted(tmp_path, loss=SquaredHinge())
-        with pytest.raises(ValueError, match=r"max_memory was None, is '1GB'"):
-            fitted(tmp_path, max_memory="1GB")
 
     def test_what_changes_no_byte_may_be_other(self, expected, tmp_path):
         fitted(tmp_path)
