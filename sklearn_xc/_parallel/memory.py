@@ -181,9 +181,11 @@ def empty_in_file(size: int, dtype: Any, caller: str) -> np.ndarray:
 
 def empty_rows(n: int, dim: int, dtype: Any, caller: str) -> np.ndarray:
     """Return zeros (n, dim), in an unnamed file if they are large; see :func:`empty_in_file`."""
-    if n * dim * np.dtype(dtype).itemsize <= _LARGE:
+    n_bytes = n * dim * np.dtype(dtype).itemsize
+    if n_bytes <= _LARGE:
         return np.zeros((n, dim), dtype)
-    return empty_in_file(n * dim, dtype, caller).reshape(n, dim)
+    room = _mapped_file(n_bytes, f"{n} x {dim} numbers", caller, "Set")
+    return np.frombuffer(room, dtype).reshape(n, dim)
 
 
 def allocator(in_files: bool, caller: str) -> Callable[..., np.ndarray]:
@@ -215,7 +217,9 @@ def allocator_like(array: np.ndarray) -> Callable[..., np.ndarray]:
     return allocator(is_in_file(array), getattr(_memory_of(array), "caller", ""))
 
 
-def _mapped_file(size: int, what: str, caller: str) -> _MappedFile:
+def _mapped_file(
+    size: int, what: str, caller: str, advice: str = "Raise max_memory, or set"
+) -> _MappedFile:
     try:
         with tempfile.TemporaryFile(prefix="sklearn_xc-") as file:
             if hasattr(os, "posix_fallocate"):  # a full disk is an error now, not a signal later
@@ -229,7 +233,7 @@ def _mapped_file(size: int, what: str, caller: str) -> _MappedFile:
         raise OSError(
             error.errno,
             f"{caller}: {what} need a file of {format_bytes(size)} in {tempfile.gettempdir()}: "
-            f"{error.strerror}. Raise max_memory, or set TMPDIR to a folder with more room",
+            f"{error.strerror}. {advice} TMPDIR to a folder with more room",
         ) from error
 
 

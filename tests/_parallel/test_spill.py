@@ -63,6 +63,9 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with pytest.raises(OSError, match=r"OvALinearXC: weights beyond 0 bytes .*gone: No such"):
         Spill(0, "OvALinearXC").keep(np.arange(10))
+    says = r"TransformerEncoder: 20000 x 1000 numbers .*gone: No such [^.]*\. Set TMPDIR to"
+    with pytest.raises(OSError, match=says):
+        memory.empty_rows(20000, 1000, np.float32, "TransformerEncoder")
 
 
 def test_weights_in_a_file_are_the_same(monkeypatch):
