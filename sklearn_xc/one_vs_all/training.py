@@ -47,7 +47,7 @@ from sklearn_xc.one_vs_all.solver.newton_cg import (
 )
 from sklearn_xc.one_vs_all.starts import INITIALISERS, Given, Initialiser
 from sklearn_xc.one_vs_all.warm_start import (
-    LABELS_PER_LANE,
+    PATH_LABELS_PER_LANE,
     BlockStarts,
     ParentStarts,
     check_parents,
@@ -365,7 +365,7 @@ def _plan(
             max_memory,
             workers.n,
             problem.owner,
-            labels_per_lane=LABELS_PER_LANE if n_Cs > 1 else None,
+            labels_per_lane=PATH_LABELS_PER_LANE if n_Cs > 1 else None,
             held=held_bytes(problem),
             # How many weights pruning leaves is unknown: most labels have fewer than 2,048.
             label_bytes=4 * min(d, 2048) * (4 + itemsize),

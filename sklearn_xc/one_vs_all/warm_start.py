@@ -23,7 +23,7 @@ from sklearn_xc.one_vs_all.starts import Initialiser
 MOST_NEW_POSITIVES = 0.3
 #: Labels per lane that follow a path together, with unpruned dense weights: more take memory, fewer
 #: leave lanes idle while the last labels end. 1 to 16 took the same time.
-LABELS_PER_LANE = 2
+PATH_LABELS_PER_LANE = 2
 #: Factor on the extrapolation of the last two solutions over log C. The paths bend: on short texts
 #: 0.7 is worse than 0, as it activates negatives.
 EXTRAPOLATION = 0.35
@@ -200,7 +200,7 @@ def _write_start(last: np.ndarray, out: np.ndarray, Cs: np.ndarray) -> None:
 def path_bytes(d: int, n_lanes: int, itemsize: int) -> int:
     """Return the bytes of a block's path in addition to the solver's workspace."""
     # The last two solutions, one to be overwritten by the start, and the new one as CSR.
-    return LABELS_PER_LANE * n_lanes * (d + 1) * (3 * itemsize + 4)
+    return PATH_LABELS_PER_LANE * n_lanes * (d + 1) * (3 * itemsize + 4)
 
 
 def check_parents(

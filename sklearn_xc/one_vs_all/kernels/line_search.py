@@ -40,7 +40,7 @@ MAX_HALVED = 4
 #: rows active before. It is shortened by SHORTER until it does, but not below LEAST_SHARE: the
 #: minimum may lie beyond the kink.
 APPROACH = 0.7
-SAMPLE_SHARE = 0.01
+MOST_ACTIVATED = 0.01
 SHORTER, LEAST_SHARE = 0.7, 0.06
 #: Relative rounding error of an objective.
 ROUNDING = 16 * np.finfo(np.float64).eps
@@ -375,7 +375,7 @@ def step_limit(loss: Any, rows_of: ModuleType) -> Any:
         share = 1.0
         if 0.0 < APPROACH * to_kink < rise:
             share = max(APPROACH * to_kink / rise, LEAST_SHARE)
-        negatives = total * max(ACTIVE_FACTOR * before / data.total_weight, SAMPLE_SHARE)
+        negatives = total * max(ACTIVE_FACTOR * before / data.total_weight, MOST_ACTIVATED)
         while share > LEAST_SHARE:
             above = np.float64(0.0)
             for r in range(rows.shape[0]):

@@ -85,7 +85,7 @@ _CHUNK_ROWS = 2**20
 
 #: Sample of rows for ``limit_step``: share of all rows, least and largest number.
 SAMPLE_SHARE = 0.01
-SAMPLE_ROWS = (128, 512)
+SAMPLE_LIMITS = (128, 512)
 
 #: Tolerance and certificate of the problem whose solution is the shared negatives.
 _NEGATIVES_TOLERANCE, _NEGATIVES_GAP = 1e-3, 1e-4
@@ -155,7 +155,7 @@ class NewtonStep(NamedTuple):
     active_share : float
         Share of the instances with a loss after the step.
     objective, gradient_norm : float
-        After the step, in the arithmetic of X.
+        After the step.
     """
 
     label: int
@@ -403,7 +403,7 @@ class _Block:
             problem.weight,
             sums.weight,
             sample_of(
-                problem.n_samples, int(np.clip(SAMPLE_SHARE * problem.n_samples, *SAMPLE_ROWS))
+                problem.n_samples, int(np.clip(SAMPLE_SHARE * problem.n_samples, *SAMPLE_LIMITS))
             ),
             problem.y_indptr,
             problem.y_rows,

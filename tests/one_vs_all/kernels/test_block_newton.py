@@ -26,8 +26,8 @@ from sklearn_xc.one_vs_all.kernels.line_search import (
     LEAST_SHARE,
     MAX_HALVED,
     MAX_HALVINGS,
+    MOST_ACTIVATED,
     NEWTON,
-    SAMPLE_SHARE,
     SHORTER,
     SUFFICIENT_DECREASE,
     mark_positives,
@@ -152,7 +152,7 @@ class Block:
             share = max(APPROACH * to_kink / rise, LEAST_SHARE)
         before = self.weight_of(lanes.active[k, : lanes.n_active[k]])
         before += self.weight_of(self.problem.positives(lanes.label[k]))
-        most = max(ACTIVE_FACTOR * before / self.data.total_weight, SAMPLE_SHARE) * weight.sum()
+        most = max(ACTIVE_FACTOR * before / self.data.total_weight, MOST_ACTIVATED) * weight.sum()
         while weight[scores + share * changes > -self.kink].sum() > most and share > LEAST_SHARE:
             share = max(SHORTER * share, LEAST_SHARE)
         return share
