@@ -442,15 +442,3 @@ def _check(context: Context) -> None:
         if is_missing:
             raise MisfitError(f"{at.where}: is missing.")
         attribute.check(value, at)
-
-
-def are_trees(root: np.ndarray, left: np.ndarray, right: np.ndarray, feature: np.ndarray) -> bool:
-    """Return whether each way from a root through binary trees in arrays ends in a leaf."""
-    n = len(left)
-    inner = np.flatnonzero(left >= 0)
-    left, right = left[inner], right[inner]
-    fits = ((inner < left) & (left < n) & (inner < right) & (right < n)).all()
-    if not fits or not ((root >= 0) & (root < n)).all() or (feature[inner] < 0).any():
-        return False
-    reached = np.bincount(np.concatenate([root, left, right]), minlength=n)
-    return bool((reached == 1).all())  # each node once

@@ -1,1 +1,1 @@
-"""What decomposition, embedding and skip-gram share to train with mini-batches."""
+"""What estimators share to train: mini-batches, and mixtures of boosted trees for pairs."""

@@ -24,25 +24,19 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc._input.sklearn_private import boosted_trees
 from sklearn_xc._parallel.threads import one_blas_thread, openmp_threads
-from sklearn_xc._state.schema import Array, Holds, Number, Record, are_trees, declares
+from sklearn_xc._state.schema import Array, Number, Record, declares
+from sklearn_xc._training.boosting import TREES, are_trees, best_share, boosted_trees, boosting
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._ranking import LabelRanking
 from sklearn_xc.embedding.kernels.scores import add_tree_values, mix_probabilities
 
-#: Settings of the boosted trees. On six fits of a sixteenth of the rows, 100 trees at half the rate
-#: were within 0.6 points of precision@1 either way; on nine of a quarter, 7 leaves lost up to 1.2.
-_TREES, _RATE, _LEAVES, _RIDGE = 30, 0.2, 15, 10.0
-#: Largest minimum of pairs in a leaf, and the minimum as a share of all pairs.
-_PAIRS_OF_LEAF, _SHARE_OF_LEAF = 100, 0.005
 #: Promising pairs of an instance on average. 10 and 16 were as good.
 _PROMISING = 32
 #: Pairs that the logistic model is fitted to, at most.
 _MOST = 2**18
-#: Folds of instances in which trees and logistic model are compared, and shares of the trees.
+#: Folds of instances in which trees and logistic model are compared.
 _FOLDS = 3
-_SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
 #: The single tree: least pairs of a leaf, and as a share of all, so that its value, a share of
 #: relevant pairs, depends on many. With the pairs of 400 instances, 25 and 50 gave 0.4 to
 #: 1.2 points more of precision@1 than 1 and 10; with 1 to 2 million pairs, those of 100 to 200 gave
@@ -102,15 +96,7 @@ class ShortlistPairs(NamedTuple):
         return ShortlistPairs(*(part[kept] for part in self))
 
 
-@declares(
-    root=Array("int32", None),
-    feature=Array("int32", "nodes", least=-2, below="inputs"),
-    threshold=Array("float64", "nodes"),
-    left=Array("int32", "nodes"),
-    right=Array("int32", "nodes"),
-    value=Array("float64", "nodes"),
-    _are_trees=Holds("trees in which each way ends in a leaf"),
-)
+@declares(**TREES)
 class Trees(NamedTuple):
     """Regression trees in plain arrays, as kernels walk them.
 
@@ -135,7 +121,7 @@ class Trees(NamedTuple):
 
     @property
     def _are_trees(self) -> bool:
-        return are_trees(self.root, self.left, self.right, self.feature)
+        return are_trees(self)
 
 
 @declares(
@@ -170,8 +156,9 @@ class ScoreFusion:
         shape = scores.shape[:-1]
         frequencies = np.broadcast_to(frequencies, shape)
         out = np.empty(frequencies.size, scores.dtype)
+        missing_left = np.zeros(len(self.trees_.value), bool)  # NaN goes to the right
         self._fuse(  # of the subclass
-            tuple(map(read_only, self.trees_)),
+            tuple(map(read_only, (*self.trees_, missing_left))),
             read_only(np.ascontiguousarray(scores).reshape(-1, scores.shape[-1])),
             np.ascontiguousarray(frequencies, np.float64).ravel(),
             out,
@@ -307,10 +294,10 @@ class BoostedFusion(ScoreFusion):
         self.trees_ = Trees(*(np.empty(0, kind) for kind in ("i4", "i4", "f8", "i4", "i4", "f8")))
         self.levels_ = MixtureLevels(0.0, 0.0, 0.0, 1.0)
         if share > 0:
-            boosting = self._boosting(data)
-            start, trees, _ = boosted_trees(boosting)  # nothing is missing here
+            model = self._boosting(data)
+            start, trees, _ = boosted_trees(model)  # nothing is missing here
             self.trees_ = Trees(*trees)
-            by_trees = boosting.predict_proba(data.features)[:, 1]
+            by_trees = model.predict_proba(data.features)[:, 1]
             mixed = share * by_trees + (1 - share) * by_linear
             factor = min(1.0, float((mixed / by_linear).min()))
             self.levels_ = MixtureLevels(share, start, floor, factor)
@@ -326,28 +313,14 @@ class BoostedFusion(ScoreFusion):
             if out.any():
                 by_trees[out] = self._boosting(rest).predict_proba(data.features[out])[:, 1]
                 by_linear[out] = _probabilities(_logistic(rest), data.features[out])
-        losses = []
-        for share in _SHARES:
-            mean = (share * by_trees + (1.0 - share) * by_linear).clip(1e-12, 1.0 - 1e-12)
-            losses.append(np.dot(-np.log(np.where(data.own, mean, 1.0 - mean)), data.weight))
-        return _SHARES[int(np.argmin(losses))]
+        return best_share(by_trees, by_linear, data.own, data.weight)
 
     def _boosting(self, data: "_Data") -> HistGradientBoostingClassifier:
         """Return trees that are monotonic in the scores."""
-        n_in_leaf = int(np.clip(_SHARE_OF_LEAF * len(data.own), 1, _PAIRS_OF_LEAF))
-        boosting = HistGradientBoostingClassifier(
-            max_iter=_TREES,
-            learning_rate=_RATE,
-            max_leaf_nodes=_LEAVES,
-            min_samples_leaf=n_in_leaf,
-            l2_regularization=_RIDGE,
-            monotonic_cst=[1] * self.n_scores_ + [0],
-            early_stopping=False,
-            random_state=self.random_state,
-        )
+        model = boosting(len(data.own), [1] * self.n_scores_ + [0], self.random_state)
         is_weighted = (data.weight != data.weight[0]).any()
         weight = data.weight if is_weighted else None  # with weights, bins take a second
-        return boosting.fit(data.features, data.own, sample_weight=weight)
+        return model.fit(data.features, data.own, sample_weight=weight)
 
     def _frequency_feature(self, frequencies: np.ndarray) -> np.ndarray:
         relative = np.asarray(frequencies, np.float64) / self.rarest_

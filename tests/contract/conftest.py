@@ -4,7 +4,7 @@ import pytest
 import rows_as_texts
 from registry import ENTRIES
 
-from sklearn_xc.embedding import _fusion
+from sklearn_xc._training import boosting
 from sklearn_xc.embedding.encoders.transformer import passes
 
 
@@ -15,9 +15,9 @@ def entry(request):
 
 @pytest.fixture(scope="module", autouse=True)
 def few_trees():
-    """Have fusions boost 3 trees: 30 take most of the time of a fit of 60 rows."""
+    """Have fusions and stacks boost 3 trees: 30 take most of the time of a fit of 60 rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_fusion, "_TREES", 3)
+        patch.setattr(boosting, "_TREES", 3)
         yield
 
 

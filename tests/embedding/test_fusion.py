@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
+from sklearn_xc._training import boosting
 from sklearn_xc.embedding import _fusion
 from sklearn_xc.embedding._fusion import (
     _MIN_PAIRS_OF_LEAF,
@@ -65,7 +66,7 @@ class TestBoosting:
     @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
     def test_equals_the_mixture(self, share, monkeypatch):
         """Trees of the promising pairs and a logistic model of all, each scikit-learn's."""
-        monkeypatch.setattr(_fusion, "_SHARES", (share,))
+        monkeypatch.setattr(boosting, "_SHARES", (share,))
         monkeypatch.setattr(_fusion, "_PROMISING", 3)
         pairs, frequency = make_pairs(weighted=True)
         fusion = BoostedFusion(3).fit(pairs, frequency)
@@ -77,7 +78,7 @@ class TestBoosting:
         chances = logistic.predict_proba(scaler.transform(X))[:, 1]
         floor = np.sort(chances)[-3 * 400]
         kept = chances >= floor
-        boosting = HistGradientBoostingClassifier(
+        trees = HistGradientBoostingClassifier(
             max_iter=30,
             learning_rate=0.2,
             max_leaf_nodes=15,
@@ -88,8 +89,8 @@ class TestBoosting:
             random_state=3,
         )
         weight = pairs.weight / pairs.weight.mean()
-        boosting.fit(X[kept], pairs.is_own[kept], weight[kept])
-        mixed = share * boosting.predict_proba(X)[:, 1] + (1 - share) * chances
+        trees.fit(X[kept], pairs.is_own[kept], weight[kept])
+        mixed = share * trees.predict_proba(X)[:, 1] + (1 - share) * chances
         factor = min(1, (mixed / chances)[kept].min())
         expected = np.where(kept, mixed, factor * chances) if share else chances
         found = fusion(pairs.scores.astype(np.float64), frequency)
@@ -97,7 +98,7 @@ class TestBoosting:
         assert (found[kept].min() >= found[~kept].min()) or not share
 
     def test_a_higher_score_is_never_worse_for_the_trees(self, monkeypatch):
-        monkeypatch.setattr(_fusion, "_SHARES", (1.0,))
+        monkeypatch.setattr(boosting, "_SHARES", (1.0,))
         pairs, frequency = make_pairs()
         fusion = BoostedFusion().fit(pairs, frequency)
         fusion.levels_ = fusion.levels_._replace(floor=0.0)

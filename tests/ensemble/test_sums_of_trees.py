@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from sklearn_xc._input.data import read_only
+from sklearn_xc._training.kernels.trees import sum_trees
 from sklearn_xc.embedding.kernels.scores import mix_probabilities
-from sklearn_xc.ensemble.kernels import sum_trees
 
 shapes = {
     "n": st.integers(0, 6),
@@ -78,7 +78,9 @@ def test_mix_probabilities(n, n_features, n_trees, seed, share, floor):
     last = rng.integers(0, 3, n).astype(np.float32)
     linear, out = rng.normal(size=n_features + 2), np.full(n, np.nan, np.float32)
     mixture = share, 0.5, floor, 0.75
-    mix_probabilities(trees, read_only(linear), mixture, read_only(scores), read_only(last), out)
+    with_missing = (*trees, read_only(np.zeros(len(trees[1]), bool)))
+    scores, last, linear = map(read_only, (scores, last, linear))
+    mix_probabilities(with_missing, linear, mixture, scores, last, out)
     features = np.column_stack([scores, last])
     has_none = np.isneginf(scores).any(axis=1)
     features[has_none] = 0.0

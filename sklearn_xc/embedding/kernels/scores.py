@@ -6,6 +6,7 @@ import numpy as np
 
 from sklearn_xc._compile.arithmetic.vectors import dot_of_rows
 from sklearn_xc._compile.jit import kernel
+from sklearn_xc._training.kernels.trees import trees_value
 
 
 @kernel
@@ -71,41 +72,6 @@ def score_features(instances, features, labels, values, column, out):
 
 
 @kernel
-def trees_value(trees, scores, i, last):
-    """Return the sum of all trees' values for a pair.
-
-    Features are rounded to float32 and compared with thresholds in float64, ties go to the left, as
-    in scikit-learn.
-
-    Parameters
-    ----------
-    trees : tuple of ndarray (root, feature, threshold, left, right, value)
-        int32 of shape (n_trees,); int32, float64, int32, int32 and float64 of shape (n_nodes,). A
-        node with a negative `left` is a leaf.
-    scores : ndarray of float of shape (n, n_scores)
-    i : int
-        Which row of them.
-    last : float32
-        The feature after the scores.
-    """
-    root, feature, threshold, left, right, value = trees
-    n_scores = scores.shape[1]
-    total = 0.0
-    for t in range(root.shape[0]):
-        node = np.uint32(root[t])
-        while left[node] >= 0:
-            f = feature[node]
-            x = np.float32(scores[i, f]) if f < n_scores else last
-            # Written so that NaN goes to the right.
-            if np.float64(x) <= threshold[node]:
-                node = np.uint32(left[node])
-            else:
-                node = np.uint32(right[node])
-        total += value[node]
-    return total
-
-
-@kernel
 def add_tree_values(trees, scores, last, out):
     """Write the trees' value and the sum of all scores, for each pair of an instance and a label.
 
@@ -123,7 +89,7 @@ def add_tree_values(trees, scores, last, out):
         total = 0.0
         for s in range(scores.shape[1]):
             total += np.float64(scores[i, s])
-        out[i] = trees_value(trees, scores, i, last[i]) + total
+        out[i] = trees_value(0.0, trees, scores, i, last[i]) + total
 
 
 @kernel
@@ -162,6 +128,6 @@ def mix_probabilities(trees, linear, mixture, scores, last, out):
             out[i] = factor * chance
         else:
             if share > 0.0:
-                odds = start + trees_value(trees, scores, i, last[i])
+                odds = start + trees_value(0.0, trees, scores, i, last[i])
                 chance = share / (1.0 + math.exp(-odds)) + (1.0 - share) * chance
             out[i] = chance

@@ -2,7 +2,7 @@
 
 stacking.py     StackingXC: parameters, fit and answers
 pairs.py        pairs of an instance and a label that some member ranks high; training on them
-learner.py      the default learners, their mixture, and the threshold of its probabilities
+learner.py      a logistic model, trees, their mixture, and the threshold of its probabilities
 """
 
 from sklearn_xc.ensemble.stacking.stacking import StackingXC

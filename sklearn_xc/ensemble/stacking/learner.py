@@ -1,4 +1,4 @@
-"""Learners of pairs: the defaults, their mixture, and the threshold of its probabilities."""
+"""Learners of pairs: logistic, trees, their mixture, and the threshold of its probabilities."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,48 +10,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_xc._input.data import read_only
-from sklearn_xc._input.sklearn_private import boosted_trees
-from sklearn_xc._state.schema import Array, Holds, Number, Numbers, Record, are_trees, declares
-from sklearn_xc.ensemble.kernels import sum_trees
-
-#: On thirteen stacks of two members, learned from 300 to 5,000 rows, 100 trees at half the rate
-#: had 0.1 points of precision@1 more on average, at twice the time.
-_TREES = 30
-_RATE = 0.2
-_LEAVES = 15
-#: Pairs in a leaf, at most, and as a share of all.
-_PAIRS_OF_LEAF = 100
-_SHARE_OF_LEAF = 0.005
-_RIDGE = 10.0
-#: Shares of gradient boosting that are tried in a mixture with a logistic model.
-_SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
-_TINY = 1e-12
-
-
-def default_learners(n_pairs: int, directions: list[int], seed: int) -> list[Any]:
-    """Return gradient boosting, where a higher score never lowers a pair, and a logistic model.
-
-    The latter is better where there are few pairs to learn from; ``best_mixture`` decides.
-
-    Parameters
-    ----------
-    n_pairs : int
-        That it will learn from.
-    directions : list of int
-        As ``monotonic_cst``.
-    seed : int
-    """
-    boosting = HistGradientBoostingClassifier(
-        max_iter=_TREES,
-        learning_rate=_RATE,
-        max_leaf_nodes=_LEAVES,
-        min_samples_leaf=int(np.clip(_SHARE_OF_LEAF * n_pairs, 1, _PAIRS_OF_LEAF)),
-        l2_regularization=_RIDGE,
-        monotonic_cst=directions,
-        early_stopping=False,
-        random_state=seed,
-    )
-    return [boosting, ScaledLogistic()]
+from sklearn_xc._state.schema import Array, Number, Numbers, Record, declares
+from sklearn_xc._training.boosting import TREES, are_trees, boosted_trees
+from sklearn_xc._training.kernels.trees import sum_trees
 
 
 @declares(
@@ -95,28 +56,18 @@ class ScaledLogistic(ClassifierMixin, BaseEstimator):
         return np.column_stack([1.0 - found, found])
 
 
-@declares(
-    start=Number(),
-    root=Array("int32", None),
-    feature=Array("int32", "nodes", least=-2, below="inputs"),
-    threshold=Array("float64", "nodes"),
-    left=Array("int32", "nodes"),
-    right=Array("int32", "nodes"),
-    value=Array("float64", "nodes"),
-    missing_left=Array("bool", "nodes"),
-    _are_trees=Holds("trees in which each way ends in a leaf"),
-)
+@declares(start=Number(), **TREES, missing_left=Array("bool", "nodes"))
 class BoostedTrees(NamedTuple):
     """The trees of a gradient boosting, so that saved models need no version of scikit-learn.
 
-    Answers are the same to the bit.
+    Answers for float32 features are the same to the bit.
 
     Attributes
     ----------
     start : float
         Log-odds that the values of all trees add to.
     root, feature, threshold, left, right, value, missing_left : ndarray
-        As :func:`~sklearn_xc._input.sklearn_private.boosted_trees` returns them.
+        As :func:`~sklearn_xc._training.boosting.boosted_trees` returns them.
     """
 
     start: float
@@ -130,7 +81,7 @@ class BoostedTrees(NamedTuple):
 
     @property
     def _are_trees(self) -> bool:
-        return are_trees(self.root, self.left, self.right, self.feature)
+        return are_trees(self)
 
     @classmethod
     def replacing(cls, learner: Any) -> Any:
@@ -175,30 +126,6 @@ class Mixture:
             share * learner.predict_proba(features)
             for share, learner in zip(self.shares, self.learners, strict=True)
         )
-
-
-def best_mixture(
-    probabilities: Sequence[np.ndarray], relevant: np.ndarray, weight: np.ndarray
-) -> tuple[float, ...]:
-    """Return the shares of learners with the lowest log-loss on pairs that they have not seen.
-
-    Parameters
-    ----------
-    probabilities : sequence of ndarray of float of shape (n_pairs,)
-        Probabilities of two learners.
-    relevant : ndarray of bool of shape (n_pairs,)
-    weight : ndarray of float of shape (n_pairs,)
-        Of the pairs.
-    """
-    found = []
-    for share in _SHARES:
-        mean = (share * probabilities[0] + (1.0 - share) * probabilities[1]).clip(
-            _TINY, 1.0 - _TINY
-        )
-        losses = -np.log(np.where(relevant, mean, 1.0 - mean))
-        found.append(float(np.dot(losses, weight)))
-    share = _SHARES[int(np.argmin(found))]
-    return (share, 1.0 - share)
 
 
 def pair_probabilities(learner: Any, features: np.ndarray) -> np.ndarray:

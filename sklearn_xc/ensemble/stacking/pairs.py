@@ -8,14 +8,14 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from sklearn_xc._input.sklearn_private import check_method_params
+from sklearn_xc._training.boosting import best_share, boosting
 from sklearn_xc.ensemble.held_out import HeldOutAnswers
 from sklearn_xc.ensemble.members import Answers, named_errors
 from sklearn_xc.ensemble.stacking.learner import (
     BoostedTrees,
     Mixture,
+    ScaledLogistic,
     Votes,
-    best_mixture,
-    default_learners,
     pair_probabilities,
 )
 from sklearn_xc.metrics import precision_at_k, psp_at_k
@@ -285,9 +285,11 @@ class PairTraining:
         if final_estimator is not None:
             return self._fit(final_estimator), self._cross_validate(final_estimator)
         signs = directions(len(self.first))
-        learners = default_learners(len(self.relevant), signs, self.seed)
+        learners = [boosting(len(self.relevant), signs, self.seed), ScaledLogistic()]
         probabilities = [self._cross_validate(learner) for learner in learners]
-        shares = best_mixture(probabilities, self.relevant, self.weight[self.pairs.rows])
+        weight = self.weight[self.pairs.rows]
+        share = best_share(probabilities[0], probabilities[1], self.relevant, weight)
+        shares = (share, 1.0 - share)
         used = [(learner, share) for learner, share in zip(learners, shares, strict=True) if share]
         fitted = [BoostedTrees.replacing(self._fit(learner)) for learner, _ in used]
         return Mixture(fitted, [share for _, share in used]), np.average(probabilities, 0, shares)

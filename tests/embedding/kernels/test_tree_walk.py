@@ -17,6 +17,7 @@ def plain(tree):
         tree.children_left.astype(np.int32),
         tree.children_right.astype(np.int32),
         tree.value[:, 0, 0].copy(),
+        np.zeros(tree.node_count, bool),
     )
     return tuple(map(read_only, arrays))
 
