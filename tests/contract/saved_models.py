@@ -11,6 +11,18 @@ from small_data import awkward
 from sklearn_xc import LabelFeatures
 
 X, Y = awkward()
+#: Variants whose fitted attributes are of other kinds.
+_OWN_STATE = (
+    *("", "early stopping", "auto", "dropout", "euclidean", "mahalanobis", "mips", "no layer"),
+    *("label features", "o_sgd", "tas", "own learner", "foreign learner", "prefit", "each label"),
+    *("sigmoid", "no vectorizer", "frozen"),
+)
+KINDS_OF_STATE = [pair for pair in VARIANTS if pair[1] in _OWN_STATE]
+
+
+def name_of(pair):
+    """Return the name in `MODELS` of an estimator and its variant."""
+    return " ".join(pair).strip()
 
 
 @cache
@@ -20,12 +32,7 @@ def fitted(name):
 
 
 MODELS = {
-    **{
-        f"{name} {variant}".strip(): lambda name=name, variant=variant: of_variant(
-            name, variant
-        ).fit(X, Y)
-        for name, variant in VARIANTS
-    },
+    **{name_of(pair): lambda pair=pair: of_variant(*pair).fit(X, Y) for pair in VARIANTS},
     **{
         f"{name} two classes": lambda entry=entry: entry.make().fit(X, np.arange(60) % 2)
         for name, entry in ENTRIES.items()
@@ -37,3 +44,6 @@ MODELS = {
     ),
     "pipeline": lambda: make_pipeline(MaxAbsScaler(), ENTRIES["OvALinearXC"].make()).fit(X, Y),
 }
+#: Those whose state is of different kinds.
+DISTINCT = [*map(name_of, KINDS_OF_STATE), "dense", "compact", "label features"]
+DISTINCT += [f"{name} two classes" for name in ("OvALinearXC", "SoftmaxUMax", "TopKCalibrator")]

@@ -5,7 +5,8 @@ import copy
 import numpy as np
 import pytest
 from fitted import Unchanged
-from registry import ENTRIES, VARIANTS, of_variant
+from registry import ENTRIES
+from saved_models import KINDS_OF_STATE, fitted, name_of
 from sklearn.pipeline import make_pipeline
 from small_data import awkward, easy
 
@@ -34,19 +35,6 @@ pytestmark = [
 RELATIVE = {"StackingXC"}
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    """Return a function that returns a copy of a model, which is fitted once."""
-    models = {}
-
-    def get(pair):
-        if pair not in models:
-            models[pair] = of_variant(*pair).fit(X, Y)
-        return copy.copy(models[pair])
-
-    return get
-
-
 def scores(model, x=X):
     """Return the scores of all labels, by name, -inf of those without any."""
     labels, found = model.predict_topk(x, len(model.classes_))
@@ -69,10 +57,10 @@ def saved_and_loaded(model, tmp_path):
     return load(tmp_path / "model")
 
 
-@pytest.mark.parametrize("pair", VARIANTS, ids=", ".join)
+@pytest.mark.parametrize("pair", KINDS_OF_STATE, ids=", ".join)
 class TestEveryModel:
-    def test_some_are_dropped(self, pair, fitted, tmp_path):
-        before = fitted(pair)
+    def test_some_are_dropped(self, pair, tmp_path):
+        before = fitted(name_of(pair))
         model = copy.copy(before).drop_labels([1, 4])
         assert model.classes_.tolist() == [0, 2, 3]
         assert model.label_counts_.tolist() == before.label_counts_[[0, 2, 3]].tolist()
@@ -87,8 +75,8 @@ class TestEveryModel:
             np.testing.assert_array_equal(loaded.predict_topk(X, 3)[0], model.predict_topk(X, 3)[0])
             assert loaded.drop_labels([2]).predict_topk(X, 3)[0].max() <= 1
 
-    def test_names(self, pair, fitted, tmp_path):
-        before = fitted(pair)
+    def test_names(self, pair, tmp_path):
+        before = fitted(name_of(pair))
         model = copy.copy(before).rename_labels(NAMES)
         assert model.classes_.tolist() == NAMES
         for one, other in zip(model.predict_topk(X, 3), before.predict_topk(X, 3), strict=True):

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import scipy.sparse as sp
-from saved_models import MODELS, fitted
+from saved_models import DISTINCT, fitted
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -14,7 +14,7 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module", params=MODELS)
+@pytest.fixture(scope="module", params=[*DISTINCT, "pipeline"])
 def model(request):
     return fitted(request.param)
 
