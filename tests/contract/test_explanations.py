@@ -16,9 +16,8 @@ def model(entry):
     return entry.make().fit(X, Y.toarray().astype(int))
 
 
-@pytest.mark.parametrize("n_features", [1, 3, None])
-def test_it_sums_to_the_score(model, n_features):
-    for row, label in ((0, 0), (7, 3), (31, 4)):
+def test_it_sums_to_the_score(model):
+    for row, label, n_features in ((0, 0, None), (7, 3, 1), (31, 4, 3)):
         found = model.explain(X[[row]], label, n_features=n_features)
         assert found.score == pytest.approx(model.decision_function(X[[row]])[0, label], abs=1e-9)
         total = found.intercept + found.contributions.sum() + found.other

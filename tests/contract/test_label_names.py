@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from registry import ENTRIES
 from small_data import made
 
 from sklearn_xc.metrics import TopKScorer
@@ -13,11 +14,18 @@ X, Y = made(5, 0)
 NAMES = ["novel", "essay", "poem", "play", "a diary of many words"]
 
 
+@pytest.fixture(scope="module", params=["OvALinearXC", "ThresholdTuner", "StackingXC"])
+def entry(request):
+    """Names are checked at one place: of y, or of an estimator inside."""
+    return ENTRIES[request.param]
+
+
 @pytest.fixture(scope="module")
 def named(entry):
     return entry.make(**entry.naming(NAMES)).fit(X, Y)
 
 
+@pytest.mark.parametrize("entry", ENTRIES, indirect=True)
 def test_names_change_the_classes_alone(entry, named):
     plain = entry.make().fit(X, Y)
     assert named.classes_.tolist() == NAMES

@@ -4,6 +4,7 @@ from inspect import signature
 
 import numpy as np
 import pandas as pd
+import pytest
 
 #: Of all estimators, with the same default.
 OF_ALL = {"top_k": 100, "max_memory": None, "n_jobs": None, "verbose": 0}
@@ -24,14 +25,17 @@ def test_parameters_of_all_have_one_default(entry):
     assert len(keyword_only) == len(parameters) - 1
 
 
-def test_what_a_fit_leaves(entry):
-    model = entry.make().fit(X, Y)
+@pytest.fixture(scope="module")
+def model(entry):
+    return entry.make().fit(X, Y)
+
+
+def test_what_a_fit_leaves(entry, model):
     public = {name for name in dir(model) if name[-1] == "_" and name[0] != "_"}
     assert FITTED - public == set(entry.lacks)
 
 
-def test_the_report_is_a_table(entry):
-    model = entry.make().fit(X, Y)
+def test_the_report_is_a_table(entry, model):
     report = model.fit_report_
     table = pd.DataFrame(report)
     assert all(isinstance(column, np.ndarray) for column in report.values())
