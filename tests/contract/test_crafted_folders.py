@@ -101,7 +101,7 @@ FURTHER = sorted(set(MODELS) - REFUSED - set(DEFAULTS) - {"pipeline"})
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [
-        *((name, 4) for name in DEFAULTS),
+        *((name, 6) for name in DEFAULTS),
         *(pytest.param(name, None, marks=pytest.mark.slow) for name in DEFAULTS + FURTHER),
     ],
 )
@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_refused_or_changes_nothing(name, kinds, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kinds", [4, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kinds", [6, pytest.param(None, marks=pytest.mark.slow)])
 def test_of_texts(kinds, tmp_path):
     def ask(model):
         labels, scores = model.predict_topk(TEXTS[:8])

@@ -4,7 +4,7 @@ import pickle
 import threading
 
 import pytest
-from registry import ESTIMATORS
+from registry import ENTRIES, ESTIMATORS
 from small_data import made
 
 
@@ -20,8 +20,8 @@ def seen_from_elsewhere(model, X):
     return [answers(again, X), answers(model, X)[:1], answers(model, X)[1:]]
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_sixteen_threads_see_whole_fits(name):
+@pytest.mark.parametrize("name", [name for name in ENTRIES if not ENTRIES[name].reads_texts])
+def test_threads_see_whole_fits(name):
     """Two data sets of other numbers of labels: a mixture of both fits could not answer."""
     sets = [made(5, 0), made(8, 1)]
     X = sets[0][0]
@@ -46,8 +46,8 @@ def test_sixteen_threads_see_whole_fits(name):
         except BaseException as error:
             errors.append(error)
 
-    askers = [threading.Thread(target=guarded, args=(ask, i)) for i in range(12)]
-    fitters = [threading.Thread(target=guarded, args=(fit, i)) for i in range(4)]
+    askers = [threading.Thread(target=guarded, args=(ask, i)) for i in range(5)]
+    fitters = [threading.Thread(target=guarded, args=(fit, i)) for i in range(2)]
     for thread in askers + fitters:
         thread.start()
     for thread in fitters:
