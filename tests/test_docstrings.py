@@ -9,6 +9,7 @@ The examples are run as doctests, by pytest. Those that need a library that may 
 
 import ast
 import doctest
+import functools
 import importlib
 import inspect
 import re
@@ -72,6 +73,12 @@ NAMES = public_names()
 
 def value_of(folder, name):
     return getattr(package_of(folder), name)
+
+
+def faults_by_name(check):
+    """Return "folder.name" of what is public and has faults, each with a list of them."""
+    faults = {".".join(pair): check(*pair) for pair in NAMES}
+    return {name: found for name, found in faults.items() if found}
 
 
 def sections_of(docstring):
@@ -144,19 +151,20 @@ def problems(function, docstring, body, may_leave_out=False):
     return found
 
 
-@pytest.mark.parametrize(("folder", "name"), NAMES, ids=[".".join(pair) for pair in NAMES])
-def test_of_what_is_public(folder, name):
+def faults_of_docstring(folder, name):
     value = value_of(folder, name)
     if not inspect.isclass(value):
-        assert problems(value, value.__doc__, inspect.unwrap(value)) == []
-        return
+        return problems(value, value.__doc__, inspect.unwrap(value))
     is_protocol = name in PROTOCOLS or getattr(value, "_is_protocol", False)
     if is_protocol or issubclass(value, BaseException):
-        assert value.__doc__
-        return
+        return [] if value.__doc__ else ["no docstring"]
     body = vars(value).get("__init__")
     is_written = inspect.isfunction(body) and body.__code__.co_filename != "<string>"
-    assert problems(value, value.__doc__, body if is_written else None) == []
+    return problems(value, value.__doc__, body if is_written else None)
+
+
+def test_docstrings_describe_parameters_and_errors():
+    assert faults_by_name(faults_of_docstring) == {}
 
 
 def methods_of(folder, name):
@@ -170,24 +178,25 @@ def methods_of(folder, name):
             yield method, inspect.unwrap(function)
 
 
-CLASSES = [pair for pair in NAMES if any(methods_of(*pair))]
-
-
-@pytest.mark.parametrize(("folder", "name"), CLASSES, ids=[".".join(pair) for pair in CLASSES])
-def test_of_methods(folder, name):
+def faults_of_methods(folder, name):
     described = {
         method
         for place, protocol in NAMES
         if place == folder and protocol in PROTOCOLS - {name}
         for method in dir(value_of(place, protocol))
     }
-    found = {}
+    found = []
     for method, function in methods_of(folder, name):
         is_elsewhere = method in described or "see `" in function.__doc__
         body = None if is_elsewhere else function
-        if missing := problems(function, function.__doc__, body, is_elsewhere):
-            found[method] = missing
-    assert found == {}
+        missing = problems(function, function.__doc__, body, is_elsewhere)
+        found += [f"{method}: {problem}" for problem in missing]
+    return found
+
+
+def test_docstrings_of_methods_do_too():
+    assert any(methods_of("one_vs_all", "OvALinearXC"))
+    assert faults_by_name(faults_of_methods) == {}
 
 
 def examples_of(value):
@@ -195,27 +204,31 @@ def examples_of(value):
     return doctest.DocTestParser().get_examples(value.__doc__ or "")
 
 
-@pytest.mark.parametrize(("folder", "name"), NAMES, ids=[".".join(pair) for pair in NAMES])
-def test_there_is_an_example(folder, name):
+def faults_of_examples(folder, name):
     value = value_of(folder, name)
     if name in WITHOUT_EXAMPLES:
-        assert not value.__module__.startswith("sklearn_xc")
-        return
-    assert "Examples" in sections_of(value.__doc__), "write a section Examples, run as a doctest"
+        return ["is ours"] if value.__module__.startswith("sklearn_xc") else []
     examples = examples_of(value)
-    assert examples
+    if "Examples" not in sections_of(value.__doc__) or not examples:
+        return ["write a section Examples, run as a doctest"]
     is_skipped = [bool(example.options.get(doctest.SKIP)) for example in examples]
-    assert any(is_skipped) == (name in LIBRARIES)
-    assert not all(is_skipped)
+    found = ["is skipped"] if any(is_skipped) != (name in LIBRARIES) else []
+    return found + ["is skipped as a whole"] * all(is_skipped)
 
 
-@pytest.mark.parametrize(("folder", "name"), NAMES, ids=[".".join(pair) for pair in NAMES])
-def test_examples_import_what_is_public(folder, name):
-    value = value_of(folder, name)
-    for shown in (value, *(function for _, function in methods_of(folder, name))):
-        text = "".join(example.source for example in examples_of(shown))
-        modules = re.findall(r"(?:from|import) (sklearn_xc\.(?:_\w+|\w+\.\w+)[\w.]*)", text)
-        assert set(modules) <= {*IMPORTED, *(f"sklearn_xc.{part}" for part in PARTS)}
+def test_there_is_an_example():
+    assert faults_by_name(faults_of_examples) == {}
+
+
+def private_imports(folder, name):
+    shown = value_of(folder, name), *(function for _, function in methods_of(folder, name))
+    text = "".join(example.source for value in shown for example in examples_of(value))
+    modules = re.findall(r"(?:from|import) (sklearn_xc\.(?:_\w+|\w+\.\w+)[\w.]*)", text)
+    return sorted(set(modules) - {*IMPORTED, *(f"sklearn_xc.{part}" for part in PARTS)})
+
+
+def test_examples_import_what_is_public():
+    assert faults_by_name(private_imports) == {}
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
@@ -231,15 +244,20 @@ def test_examples_that_need_a_library(name, monkeypatch):
     assert found == []
 
 
+@functools.cache
+def trees():
+    """Return the syntax tree of each file of the package."""
+    paths = Path(sklearn_xc.__file__).parent.rglob("*.py")
+    return {path: ast.parse(path.read_text()) for path in paths}
+
+
 def test_no_example_is_overlooked():
     """A decorator may hide a docstring from doctest."""
-    package = Path(sklearn_xc.__file__).parent
     n_found = 0
-    for path in package.rglob("*.py"):
-        tree = ast.parse(path.read_text())
+    for path, tree in trees().items():
         shown = [name for name, text in docstrings_below(tree) if ">>> " in text]
         if shown:
-            parts = path.relative_to(package.parent).with_suffix("").parts
+            parts = path.relative_to(Path(sklearn_xc.__file__).parents[1]).with_suffix("").parts
             module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
             run = {test.name for test in doctest.DocTestFinder().find(module) if test.examples}
             assert {f"{module.__name__}.{name}" for name in shown} <= run
@@ -291,9 +309,8 @@ def test_a_problem_is_found(old, new, problem):
 
 def test_messages_say_what_was_given_in_a_sentence_of_its_own():
     """Messages say what was expected. Got ..."""
-    root = Path(sklearn_xc.__file__).parent
-    for path in root.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 assert not re.search(r"[,;:] got\b|^got\b", node.value), f"{path}:{node.lineno}"
 
