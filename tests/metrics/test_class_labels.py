@@ -20,10 +20,16 @@ def all_metrics(Y_true, ranked, k, **arguments):
     return [*values, psp_at_k(Y_true, ranked, k, propensities=P, **arguments)]
 
 
-@pytest.mark.parametrize("labels", [TEXTS, INTS, [0.5, -1.0, 0.25, 1e300, 2.0]])
 @pytest.mark.parametrize(
-    "container",
-    [list, np.asarray, lambda values: np.array(list(values), object), pd.Series, pd.Categorical],
+    ("labels", "container"),
+    [
+        (TEXTS, list),
+        (TEXTS, lambda values: np.array(values, object)),
+        (TEXTS, pd.Categorical),
+        (INTS, np.asarray),
+        (INTS, pd.Categorical),
+        ([0.5, -1.0, 0.25, 1e300, 2.0], pd.Series),
+    ],
 )
 def test_labels_count_as_their_positions(labels, container):
     positions = np.array([2, 0, 4, 1, 3, 0])
