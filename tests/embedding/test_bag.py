@@ -147,7 +147,7 @@ def test_the_block_begins_as_the_identity():
     np.testing.assert_allclose(encoder.encode(inputs), sums / np.where(norms, norms, 1), atol=1e-15)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 50.0])
+@pytest.mark.parametrize("scale", [1e-3, 50.0])
 def test_sums_have_norm_about_one_at_the_start(scale):
     rng = np.random.default_rng(0)
     X = scale * rng.random((50, 300)) * (rng.random((50, 300)) < 0.1)

@@ -101,7 +101,7 @@ def test_all_scores_of_some_labels(known):
 
 
 class TestShortlist:
-    @pytest.mark.parametrize("size", [1, 3, 10])
+    @pytest.mark.parametrize("size", [1, 10])
     def test_a_union_of_both(self, size):
         data = make()
         scores = all_scores(data)
@@ -120,15 +120,16 @@ class TestShortlist:
             n_common += len(best & near)
         assert n_common > 0 or size == 1
 
-    @pytest.mark.parametrize("known", [True, False])
-    @pytest.mark.parametrize("size", [L, L + 1, 10**9])
+    @pytest.mark.parametrize(("known", "size"), [(True, L), (False, L), (True, 10**9)])
     def test_all_labels(self, size, known):
         data = make()
         listed = ranking_of(data, known=known).shortlist(data.X, data.V, size)
         np.testing.assert_array_equal(listed, np.tile(np.arange(L), (N, 1)))
 
-    @pytest.mark.parametrize("known", [True, False])
-    @pytest.mark.parametrize("size", [1, 4, 20, L - len(SOME), L, 10**9])
+    @pytest.mark.parametrize(
+        ("known", "size"),
+        [(True, 1), (False, 4), (True, L - len(SOME)), (False, L - len(SOME)), (True, 10**9)],
+    )
     def test_no_unseen_label(self, size, known):
         data = make()
         listed = ranking_of(data, known=known, unseen=SOME).shortlist(data.X, data.V, size)

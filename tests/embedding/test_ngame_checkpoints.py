@@ -32,14 +32,13 @@ class DerivedSampler(BaseEstimator, BatchSampler):
         pass
 
 
-@pytest.mark.parametrize("is_registered", [False, True])
 @pytest.mark.parametrize(
-    ("part", "own"),
+    ("part", "own", "is_registered"),
     [
-        ("encoder", PlainEncoder),
-        ("encoder", DerivedEncoder),
-        ("sampler", PlainSampler),
-        ("sampler", DerivedSampler),
+        ("encoder", PlainEncoder, True),
+        ("encoder", DerivedEncoder, False),
+        ("sampler", PlainSampler, False),
+        ("sampler", DerivedSampler, True),
     ],
 )
 def test_without_what_a_checkpoint_needs_a_part_is_refused(

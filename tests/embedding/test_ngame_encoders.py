@@ -47,9 +47,14 @@ SHAPES = {
 
 
 class TestTheProtocol:
-    @pytest.mark.parametrize("scale", [0.99, 30.0, np.nan, np.inf])
     @pytest.mark.parametrize(
-        ("which", "of"), [("of_encode", "encode of"), ("of_forward", "V of forward of")]
+        ("which", "of", "scale"),
+        [
+            ("of_encode", "encode of", 0.99),
+            ("of_encode", "encode of", np.nan),
+            ("of_forward", "V of forward of", 30.0),
+            ("of_forward", "V of forward of", np.inf),
+        ],
     )
     def test_norms(self, which, of, scale, make, documents):
         X, Y, Z = documents

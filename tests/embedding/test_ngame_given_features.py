@@ -55,11 +55,6 @@ def new():
 
 
 @pytest.fixture(scope="module")
-def fitted(data):
-    return make_given().fit(data.X, data.Y)
-
-
-@pytest.fixture(scope="module")
 def of_texts(data):
     return make(**UNTRAINED).fit(data.texts, data.Y)
 
@@ -89,10 +84,12 @@ class TestFits:
 
 
 class TestLabels:
-    def test_forms(self, fitted, data, new):
+    def test_forms(self, data, new):
+        own = {"max_iter": 2, "classifier_max_iter": 1}
+        fitted = make_given(**own).fit(data.X, data.Y)
         for given in (LABELS, LabelFeatures(LABELS), LabelFeatures(LABELS, classes=np.arange(8))):
-            assert_same(make_given(label_features=given).fit(data.X, data.Y), fitted, new.X)
-        model = make_given(label_features=None).fit(data.X, data.Y, label_features=LABELS)
+            assert_same(make_given(label_features=given, **own).fit(data.X, data.Y), fitted, new.X)
+        model = make_given(label_features=None, **own).fit(data.X, data.Y, label_features=LABELS)
         assert_same(model, fitted, new.X)
 
     @pytest.mark.parametrize(

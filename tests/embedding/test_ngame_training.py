@@ -187,7 +187,7 @@ class TestOneStep:
         train(module, Prescribed([np.arange(14)]), make_positives())
         assert module.steps[0][2] is None
 
-    @pytest.mark.parametrize("scale", [1e-60, 1e-9, 1e9, 1e60])
+    @pytest.mark.parametrize("scale", [1e-60, 1e60])
     def test_the_mean_weight_is_nothing_to_learn_from(self, scale):
         weight, found = np.random.default_rng(8).uniform(0.2, 3, 14), []
         for each in (weight, scale * weight):

@@ -15,8 +15,7 @@ DTYPES = pytest.mark.parametrize(("dtype", "tol"), [(np.float32, 1e-5), (np.floa
 
 
 @DTYPES
-@pytest.mark.parametrize("dim", [1, 15, 16, 32, 33, 100])
-@pytest.mark.parametrize("n_columns", [1, 31, 64, 70])
+@pytest.mark.parametrize(("dim", "n_columns"), [(1, 1), (33, 64), (100, 70)])
 def test_products(dtype, tol, dim, n_columns):
     rng = np.random.default_rng(0)
     U = rng.normal(size=(70, dim)).astype(dtype)

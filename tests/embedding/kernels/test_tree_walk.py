@@ -39,10 +39,15 @@ def grown(rng, n=3000, depth=7, levels=None, n_scores=2):
     return DecisionTreeRegressor(max_depth=depth, random_state=0).fit(pairs, target)
 
 
-@pytest.mark.parametrize("depth", [1, 7, 30])
-@pytest.mark.parametrize("levels", [None, 4])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_scores", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("n_scores", "depth", "levels", "dtype"),
+    [
+        (1, 1, None, np.float32),
+        (2, 7, 4, np.float32),
+        (3, 30, None, np.float32),
+        (3, 7, 4, np.float64),
+    ],
+)
 def test_equals_scikit_learn(n_scores, depth, levels, dtype):
     rng = np.random.default_rng(depth)
     regressor = grown(rng, depth=depth, levels=levels, n_scores=n_scores)

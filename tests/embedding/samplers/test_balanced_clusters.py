@@ -58,8 +58,9 @@ def test_sizes_differ_by_one_at_most(n, share, dim, dtype, is_coarse, seed):
     assert sizes.max() - sizes.min() <= 1
 
 
-@pytest.mark.parametrize("few", [0, 2**40], ids=["level by level", "in one go"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("few", "dtype"), [(0, np.float32), (2**40, np.float64)], ids=["level by level", "in one go"]
+)
 def test_neither_threads_nor_repetition_change_a_cluster(monkeypatch, few, dtype):
     monkeypatch.setattr(clusters, "_FEW", few)
     V = uniform(3001, 17).astype(dtype)
@@ -69,25 +70,22 @@ def test_neither_threads_nor_repetition_change_a_cluster(monkeypatch, few, dtype
     assert (balanced_clusters(V, 300, 5) != once).any()
 
 
-@pytest.mark.parametrize("n_clusters", [8, 100])
 @pytest.mark.parametrize(
-    "V",
+    ("n_clusters", "V"),
     [
-        uniform(3000, 16),
-        uniform(3000, 64),
-        gaussians(3000, 32, 10, 1.0)[0],
-        gaussians(3000, 32, 50, 1.0)[0],
-        gaussians(3000, 32, 300, 1.0)[0],
-        gaussians(3000, 64, 300, 1.0)[0] * 7 - 3,
+        (8, uniform(3000, 64)),
+        (100, gaussians(3000, 32, 10, 1.0)[0]),
+        (8, gaussians(3000, 32, 50, 1.0)[0]),
+        (100, gaussians(3000, 64, 300, 1.0)[0] * 7 - 3),
     ],
-    ids=["uniform 16", "uniform 64", "10 groups", "50 groups", "300 groups", "moved away"],
+    ids=["uniform", "10 groups", "50 groups", "moved away"],
 )
-def test_inertia_is_near_that_of_unbalanced_bisection(V, n_clusters):
+def test_inertia_is_near_that_of_unbalanced_bisection(n_clusters, V):
     free = BisectingKMeans(n_clusters, random_state=0).fit_predict(V)
     assert inertia(V, balanced_clusters(V, n_clusters, 0)) <= 1.15 * inertia(V, free)
 
 
-@pytest.mark.parametrize("n_clusters", [2, 16, 64])
+@pytest.mark.parametrize("n_clusters", [2, 64])
 def test_groups_that_can_be_kept_together_are_kept(n_clusters):
     V, groups = gaussians(3072, 32, 64, 0.2)
     cluster = balanced_clusters(V.astype(np.float32), n_clusters, 0)

@@ -53,8 +53,10 @@ def all_positives(Y, cluster):
     return np.array([Y[cluster == c].any(axis=0) for c in range(cluster.max() + 1)])
 
 
-@pytest.mark.parametrize(("cluster_size", "r"), [(4, 0.5), (16, 0.2), (16, 1.2), (64, 0.8)])
-@pytest.mark.parametrize(("spread", "noise"), [(0.2, 0.2), (0.5, 0.5), (1.0, 1.5)])
+@pytest.mark.parametrize(
+    ("cluster_size", "r", "spread", "noise"),
+    [(4, 0.5, 0.2, 0.2), (16, 0.2, 1.0, 1.5), (16, 1.2, 0.5, 0.5), (64, 0.8, 0.2, 0.2)],
+)
 def test_no_more_are_missed_than_the_bound_allows(cluster_size, r, spread, noise):
     V, W, Y = make_groups(16, 16, 4, spread, noise)
     assert set(Y.sum(axis=0)) == set(Y.sum(axis=1)) == {4}

@@ -46,17 +46,16 @@ def run(sampler, epochs, state):
 
 @each_sampler
 class TestEach:
-    @pytest.mark.parametrize("n", [1, 7, 64, 300])
-    @pytest.mark.parametrize("batch_size", [2, 7, 64, 1000])
-    def test_each_instance_is_in_one_mini_batch(self, name, n, batch_size, make_state):
-        state, sampler = make_state(n), started(name, batch_size=batch_size, n=n)
-        for epoch in (0, 1, 6, 11, 12):
-            sampler.refresh(epoch, state)
-            batches = list(sampler.batches(epoch))
-            assert all(batch.dtype == np.int64 for batch in batches)
-            np.testing.assert_array_equal(np.sort(np.concatenate(batches)), np.arange(n))
-            sizes = [len(batch) for batch in batches]
-            assert sizes[:-1] == [batch_size] * (-(-n // batch_size) - 1)
+    def test_each_instance_is_in_one_mini_batch(self, name, make_state):
+        for n, batch_size in ((1, 2), (7, 7), (64, 7), (64, 1000), (300, 64), (300, 2)):
+            state, sampler = make_state(n), started(name, batch_size=batch_size, n=n)
+            for epoch in (0, 1, 6, 11):
+                sampler.refresh(epoch, state)
+                batches = list(sampler.batches(epoch))
+                assert all(batch.dtype == np.int64 for batch in batches)
+                np.testing.assert_array_equal(np.sort(np.concatenate(batches)), np.arange(n))
+                sizes = [len(batch) for batch in batches]
+                assert sizes[:-1] == [batch_size] * (-(-n // batch_size) - 1)
 
     def test_what_it_reads_and_gives_is_what_it_says(self, name, make_state):
         sampler, state = started(name), make_state()
@@ -77,11 +76,11 @@ class TestEach:
         other = run(started(name, batch_size=32, seed=4), range(8), state)
         assert all(a[0] != b[0] for a, b in zip(once, other, strict=True))
 
-    @pytest.mark.parametrize("n_jobs", [1, 2, 3])
-    def test_threads_change_nothing(self, name, n_jobs, make_state):
+    def test_threads_change_nothing(self, name, make_state):
         state = make_state(1500)
-        once = run(started(name, n=1500), [0, 1], state)
-        assert run(started(name, n_jobs=n_jobs, n=1500), [0, 1], state) == once
+        once = run(started(name, n=1500, n_jobs=1), [0, 1], state)
+        for n_jobs in (None, 3):
+            assert run(started(name, n_jobs=n_jobs, n=1500), [0, 1], state) == once
 
     def test_embeddings_are_read_when_due_alone(self, name, make_state):
         state = make_state()
@@ -184,7 +183,7 @@ class TestNgame:
 
 
 class TestAnce:
-    @pytest.mark.parametrize("n_negatives", [1, 10, 38, 50])
+    @pytest.mark.parametrize("n_negatives", [1, 38, 50])
     def test_negatives_are_those_of_brute_force(self, n_negatives, make_state):
         state = make_state()
         sampler = started("ance", batch_size=32, n_negatives=n_negatives)

@@ -89,7 +89,7 @@ def test_bits_of_a_vector_depend_on_its_text_alone(case, start, tmp_path, monkey
         assert encoder.encode(texts[[i]]).tobytes() == expected[[i]].tobytes()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["bert", "distilbert", "mpnet"])
 def test_dropout(start, kind):
     still = start(kind, dropout=0.0)
     np.testing.assert_allclose(still.forward(TEXTS, rng()).V, still.encode(TEXTS), atol=1e-6)

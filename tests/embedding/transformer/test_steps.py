@@ -152,10 +152,9 @@ def contrast(V, of, temperature=0.1):
     return loss.item(), V.grad.numpy()
 
 
-@pytest.mark.parametrize("parameters", [{"dim": 8}, {"kind": "mpnet"}], ids=str)
-def test_the_loss_of_held_out_texts_falls(start, parameters):
+def test_the_loss_of_held_out_texts_falls(start):
     held_out, of_held_out = topics()
-    encoder, rng = start(warmup_steps=5, dropout=0.05, **parameters), np.random.default_rng(0)
+    encoder, rng = start(warmup_steps=5, dropout=0.05, dim=8), np.random.default_rng(0)
     first, _ = contrast(encoder.encode(held_out), of_held_out)
     for seed in range(1, 91):
         texts, of = topics(seed=seed)
