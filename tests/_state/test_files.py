@@ -91,8 +91,7 @@ class TestSaving:
             model.save(tmp_path / "no" / "model")
         assert os.listdir(tmp_path) == ["file"]
 
-    @pytest.mark.parametrize("after", [0, 1])
-    @pytest.mark.parametrize("is_there", [False, True])
+    @pytest.mark.parametrize(("is_there", "after"), [(False, 0), (False, 1), (True, 1)])
     def test_a_failed_save_changes_nothing(
         self, is_there, after, model, other, tmp_path, full_disk
     ):
@@ -202,7 +201,7 @@ class TestDamage:
         with pytest.raises(SavedModelError, match=r"arrays-.*: the file is missing"):
             sklearn_xc.load(tmp_path)
 
-    @pytest.mark.parametrize("seed", range(12))
+    @pytest.mark.parametrize("seed", range(6))
     def test_damage_is_found_by_verify_and_never_crashes(self, seed, model, tmp_path):
         model.save(tmp_path)
         rng = np.random.default_rng(seed)
@@ -303,7 +302,7 @@ def _save_often(folder):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills processes")
-@pytest.mark.parametrize("n_kills", [3, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [2, pytest.param(100, marks=pytest.mark.slow)])
 def test_a_killed_save_leaves_the_old_model_or_the_new_one(n_kills, model, other, tmp_path):
     model.save(tmp_path / "one")
     other.save(tmp_path / "two")

@@ -111,6 +111,7 @@ def test_anything_else_is_refused(given, came):
         LabelFeatures(given)
 
 
+@pytest.mark.parametrize("malformed", ["column"], indirect=True)
 def test_refused_matrices(malformed):
     with pytest.raises(ValueError, match=r"features: this .* is malformed: "):
         LabelFeatures(malformed(sp.csr_array(np.eye(4, 6))))

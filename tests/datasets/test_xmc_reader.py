@@ -21,8 +21,9 @@ def path(tmp_path):
     return tmp_path / "data.txt"
 
 
-@pytest.mark.parametrize("block", [1, 7, 1 << 20])
-@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    ("block", "dtype"), [(1, np.float32), (7, np.float64), (1 << 20, np.float32)]
+)
 def test_good_files(path, monkeypatch, block, dtype):
     monkeypatch.setattr(xmc, "_BLOCK_BYTES", block)
     for content in GOOD.values():
@@ -45,7 +46,7 @@ def check_decimals(path, tokens, dtype):
     assert X.data.tobytes() == expected.tobytes()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25)
 @given(
     tokens=st.lists(
         st.from_regex(
@@ -98,7 +99,7 @@ def test_errors_name_line_and_token(path, content, line, token, message):
         read_slowly(content, np.float32)
 
 
-@pytest.mark.parametrize("dtype", [None, "float16", "number", object])
+@pytest.mark.parametrize("dtype", [None, "float16", "number"])
 def test_dtypes(path, dtype):
     with pytest.raises(ValueError, match="load_xmc_file: dtype must be float32 or float64"):
         load_xmc_file(path, dtype=dtype)
@@ -153,7 +154,7 @@ def test_fuzz(path, monkeypatch):
     """The reader reads mutated files as the slow one does, or says where they are wrong."""
     rng = np.random.default_rng(0)
     accepted = 0
-    for i in range(1000):
+    for i in range(500):
         content = mutate(rng, list(GOOD.values())[i % len(GOOD)])
         monkeypatch.setattr(xmc, "_BLOCK_BYTES", int(rng.choice([1, 16, 1 << 20])))
         path.write_bytes(content)
@@ -166,4 +167,4 @@ def test_fuzz(path, monkeypatch):
         else:
             assert_equals_slow(content, X, Y, np.float32)
             accepted += 1
-    assert 50 < accepted < 950
+    assert 25 < accepted < 475

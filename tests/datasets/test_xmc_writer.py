@@ -23,7 +23,7 @@ def assert_same_bits(A, B):
         assert getattr(A, name).tobytes() == getattr(B, name).tobytes()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data(), suffix=st.sampled_from(["", ".gz", ".xz"]))
 def test_written_files_are_read_back(tmp_path_factory, data, suffix):
     kind = data.draw(st.sampled_from(KINDS))
@@ -97,6 +97,7 @@ def test_refused_matrices(tmp_path, X, Y, message):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("malformed", ["column", "column of lil"], indirect=True)
 def test_malformed_matrices(tmp_path, malformed):
     with pytest.raises(ValueError, match=r"dump_xmc_file: X: this .* is malformed"):
         dump_xmc_file(tmp_path / "data.txt", malformed(csr_array(X)), Y)

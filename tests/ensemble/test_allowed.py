@@ -12,7 +12,7 @@ from sklearn_xc.ensemble.stacking.pairs import among, gather
 N_LABELS = 30
 
 
-@pytest.fixture(scope="module", params=[1, 2, 5])
+@pytest.fixture(scope="module", params=[1, 5])
 def case(request):
     X, Y = make_xc_classification(
         n_samples=200, n_features=80, n_labels=N_LABELS, random_state=0, return_X_y=True

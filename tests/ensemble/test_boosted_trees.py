@@ -1,7 +1,6 @@
 """Trees taken out of scikit-learn's gradient boosting give its probabilities to the bit."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -32,9 +31,8 @@ def test_the_same_bits(seed, n, d, missing, leaves):
     np.testing.assert_array_equal(found, model.predict_proba(asked))
 
 
-@pytest.mark.parametrize("n", [600])
-def test_a_stack_keeps_no_boosting(n):
-    X, Y = make_xc_classification(n_samples=n, n_features=60, n_labels=20, random_state=0)
+def test_a_stack_keeps_no_boosting():
+    X, Y = make_xc_classification(n_samples=600, n_features=60, n_labels=20, random_state=0)
     members = [("a", OvALinearXC(tol=0.1)), ("b", OvALinearXC(C=0.1, tol=0.1))]
     model = StackingXC(members, n_candidates=20, random_state=0).fit(X, Y)
     kinds = {type(learner).__name__ for learner in model.final_estimator_.learners}

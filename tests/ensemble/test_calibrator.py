@@ -142,8 +142,7 @@ class TestRowsWithoutFeatures:
         unknown = sp.csr_array(([2.0], [d - 1], [0, 1]), shape=(1, d))
         return [sp.csr_array((1, d)), np.zeros((1, d)), unknown]
 
-    @pytest.mark.parametrize("estimator", [OvALinearXC(), SOFTMAX])
-    @pytest.mark.parametrize("top_k", [100, 5])
+    @pytest.mark.parametrize(("estimator", "top_k"), [(OvALinearXC(), 5), (SOFTMAX, 100)])
     def test_classes(self, top_k, estimator, wide):
         X, Y = wide
         y = Y.indices[Y.indptr[:-1]]

@@ -73,9 +73,10 @@ MEASURES = {
 FOUND = {"micro": most_micro_f, "macro": most_macro_f}
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("beta", [1.0, 0.5, 2.0])
-@pytest.mark.parametrize("cell_of", [[0, 0, 0], [0, 1, 0], [0, 1, 2]])
+@pytest.mark.parametrize(
+    ("cell_of", "beta", "seed"),
+    [([0, 0, 0], 1.0, 0), ([0, 0, 0], 2.0, 1), ([0, 1, 0], 0.5, 2), ([0, 1, 2], 2.0, 0)],
+)
 @pytest.mark.parametrize("measure", MEASURES)
 def test_no_thresholds_have_a_larger_f(measure, cell_of, beta, seed):
     scores, truth, weight = drawn(seed)
@@ -94,8 +95,7 @@ def test_no_thresholds_have_a_larger_f(measure, cell_of, beta, seed):
         assert f1_score(truth, again, average="micro", sample_weight=weight) > 0
 
 
-@pytest.mark.parametrize("floor", [0.3, 0.6, 0.9])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("floor", "seed"), [(0.3, 0), (0.6, 1), (0.6, 2), (0.9, 3)])
 def test_the_most_recall_at_a_precision(seed, floor):
     scores, truth, weight = drawn(seed, n=12)
     pairs = pairs_of(scores, truth, weight)

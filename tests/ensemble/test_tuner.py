@@ -57,8 +57,10 @@ def test_the_single_threshold_is_the_best_on_out_of_fold_scores(data):
     np.testing.assert_array_equal(model.thresholds_, np.full(60, model.threshold_))
 
 
-@pytest.mark.parametrize("per", ["all", "frequency_group", "label"])
-@pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix, lambda Y: Y.toarray()])
+@pytest.mark.parametrize(
+    ("per", "container"),
+    [("all", sp.csr_matrix), ("frequency_group", sp.csr_array), ("label", sp.csr_array.toarray)],
+)
 def test_predict_names_what_exceeds_the_thresholds(per, container, data):
     X, Y = data
     model = tuner(per=per).fit(X, container(Y))
@@ -132,8 +134,7 @@ def test_prefit(data):
         ThresholdTuner(inner, cv="prefit").fit(X, Y[:, :50])
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("objective", ["micro_f1", "recall"])
+@pytest.mark.parametrize(("n_classes", "objective"), [(2, "micro_f1"), (3, "recall")])
 def test_classes_have_no_threshold(data, n_classes, objective, capfd):
     """The best is predicted: all answers are those of the estimator, trained once on all rows."""
     X, _ = data
