@@ -156,17 +156,19 @@ def test_changes_beyond_noise_are_named(kept, tmp_path, monkeypatch, capsys):
 # The documentation
 
 
-@pytest.mark.parametrize("page", records.documents(), ids=lambda path: path.name)
-def test_numbers_of_the_documentation_are_those_of_the_records(page):
-    assert records.stale(page) == []
+def test_numbers_of_the_documentation_are_those_of_the_records():
+    assert len(records.documents()) > 9
+    assert [line for page in records.documents() for line in records.stale(page)] == []
 
 
-@pytest.mark.parametrize("path", sorted(records.KEPT.glob("*.json")), ids=lambda path: path.stem)
-def test_kept_records_are_finished_and_of_no_machine(path):
-    record = json.loads(path.read_text(encoding="utf-8"))
-    assert record["finished"]
-    assert record["command"].startswith("python -m asv_bench ")
-    assert "/" not in record["command"].replace("1/16", "").replace("1/4", "")
+def test_kept_records_are_finished_and_of_no_machine():
+    faults = []
+    for path in records.KEPT.glob("*.json"):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        command = record["command"].replace("1/16", "").replace("1/4", "")
+        is_of_any = command.startswith("python -m asv_bench ") and "/" not in command
+        faults += [] if record["finished"] and is_of_any else [path.name]
+    assert faults == []
 
 
 def test_numbers_by_row_are_of_one_row_of_a_record(kept):
