@@ -73,8 +73,9 @@ def test_predict_names_what_exceeds_the_thresholds(per, container, data):
     found = predicted.toarray() if sp.issparse(predicted) else predicted
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == Y.dtype
+    of_groups = model.fit_report_["threshold"]
+    assert per != "label" or len(np.unique(model.thresholds_)) > len(of_groups)
     if per == "frequency_group":
-        of_groups = model.fit_report_["threshold"]
         groups = group_of(model.label_counts_, model.group_edges_)
         np.testing.assert_array_equal(model.thresholds_, of_groups[groups])
 

@@ -127,6 +127,8 @@ OF_INDICES = np.array([[0.9, 0.5], [0.7, -np.inf], [0.6, 0.1]])
         ({"Y_prob": (INDICES,)}, "Y_prob: a tuple must be .* Got 1 entries"),
         ({"Y_prob": (INDICES, 2 * OF_INDICES)}, "Y_prob: expected probabilities.* Got 1.8"),
         ({"k": 5}, "k must be at most 4, the label columns of Y_prob. Got 5"),
+        ({"n_bins": 0}, "n_bins must be an integer from 1 to 1000000. Got 0"),
+        ({"strategy": "kmeans"}, "strategy: expected one of .'quantile', 'uniform'.. Got 'kmeans'"),
     ],
 )
 def test_error_names_argument_and_value(changed, message):
@@ -139,15 +141,3 @@ def test_masks():
     for Y_prob in (np.ma.array(P), (INDICES, np.ma.array(OF_INDICES))):
         with pytest.raises(TypeError, match="Y_prob is a masked array"):
             expected_calibration_error(Y, Y_prob)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_bins": 0}, "n_bins must be an integer from 1 to 1000000. Got 0"),
-        ({"strategy": "kmeans"}, "strategy: expected one of .'quantile', 'uniform'.. Got 'kmeans'"),
-    ],
-)
-def test_bins_that_are_none(options, message):
-    with pytest.raises(ValueError, match=message):
-        expected_calibration_error(Y, P, **options)

@@ -48,17 +48,6 @@ def test_coverage_by_sets(problem):
     assert coverage_at_k(sp.csc_matrix(Y_true), topk, k) == expected
 
 
-def test_coverage_of_napkinxc():
-    napkinxc = pytest.importorskip("napkinxc.metrics")
-    rng = np.random.default_rng(3)
-    Y_true = rng.random((80, 60)) < 0.5 / np.arange(1, 61)
-    topk = np.array([rng.permutation(60)[:5] for _ in range(80)])
-    rankings = [[int(label) for label in row] for row in topk]
-    expected = napkinxc.coverage_at_k(sp.csr_matrix(Y_true.astype(float)), rankings, k=5)
-    assert 0 < expected[0] < expected[-1] < 1
-    np.testing.assert_allclose(coverage_at_k(Y_true, topk, range(1, 6)), expected, rtol=1e-12)
-
-
 def test_by_hand():
     # Labels 0, 1 and 2 are true; 2 is found at rank 1, 1 at rank 2, 0 at rank 3.
     assert coverage_at_k(Y, TOPK, [1, 2, 3]).tolist() == [1 / 3, 2 / 3, 1]

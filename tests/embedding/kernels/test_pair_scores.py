@@ -60,13 +60,3 @@ def test_all_scores(dtype, dim):
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=30 * np.finfo(dtype).eps)
     assert (out[..., 2] > 0.1).any()
     assert out[EMPTY_INSTANCE, 0, 2] == out[6, 1, 2] == 0
-
-
-def test_instances_are_independent():
-    V, Z, W, X, F, labels = make()
-    whole = run(V, Z, W, X, F, labels)
-    parts = [
-        run(V[part], Z, W, X[part], F, labels[part])
-        for part in (slice(0, 1), slice(1, 12), slice(12, N))
-    ]
-    np.testing.assert_array_equal(np.concatenate(parts), whole)
