@@ -19,7 +19,7 @@ def vectors_of(X, seed=1):
 
 @pytest.mark.parametrize(("dtype", "factor"), [(np.float32, 1e15), (np.float64, 1e-3)])
 def test_where_it_starts(documents, dtype, factor):
-    X = documents.X.astype(dtype)
+    X = (3 * documents.X).astype(dtype)
     V = vectors_of(X)
     encoder, usual = BagOfEmbeddings(embedding_init=factor * V), BagOfEmbeddings()
     for one in (encoder, usual):
