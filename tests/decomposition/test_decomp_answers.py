@@ -57,8 +57,7 @@ class TestTopK:
 class TestSearch:
     """predict_topk(exact=False)."""
 
-    @pytest.mark.parametrize("index", [None, "exact", "spherical"])
-    @pytest.mark.parametrize("k", [1, 17])
+    @pytest.mark.parametrize(("k", "index"), [(17, None), (1, "exact"), (1, "spherical")])
     def test_among_all_labels_it_is_exact(self, k, index, make, xy):
         X, Y = xy
         model = make(gradient="decomp_mips", index=index).fit(X, Y)

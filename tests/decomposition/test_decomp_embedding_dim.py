@@ -49,8 +49,7 @@ def in_containers(X, rng):
     }
 
 
-@pytest.mark.parametrize("gradient", ["exact", "decomp_mips"])
-@pytest.mark.parametrize("embedding_dim", ["auto", None])
+@pytest.mark.parametrize(("gradient", "embedding_dim"), [("exact", "auto"), ("decomp_mips", None)])
 @hypothesis.settings(max_examples=5)
 @hypothesis.given(share=st.sampled_from([0.05, 0.19, 0.2, 0.5, 1.0]), seed=st.integers(0, 999))
 def test_the_same_data_give_the_same_bytes(gradient, embedding_dim, share, seed, make):

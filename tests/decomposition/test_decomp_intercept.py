@@ -65,8 +65,15 @@ def of_kind(X, kind):
 class TestInstancesWithoutFeatures:
     """Rows of which all entries are 0."""
 
-    @pytest.mark.parametrize("kind", ["sparse", "dense"])
-    @pytest.mark.parametrize("targets", ["sparse", "dense", "classes", "two classes"])
+    @pytest.mark.parametrize(
+        ("targets", "kind"),
+        [
+            ("sparse", "sparse"),
+            ("dense", "dense"),
+            ("classes", "sparse"),
+            ("two classes", "dense"),
+        ],
+    )
     def test_all_answers(self, targets, kind, make):
         """Of instances with features, too: each has the same answer as alone."""
         X, Y = texts()
@@ -125,21 +132,21 @@ class TestInstancesWithoutFeatures:
 
 
 class TestScores:
-    @pytest.mark.parametrize("fit_intercept", [True, False])
-    @pytest.mark.parametrize("embedding_dim", [None, 5])
-    def test_are_inner_products_and_intercepts(self, embedding_dim, fit_intercept, way, make):
+    def test_are_inner_products_and_intercepts(self, way, make):
         X, y = dense()
-        model = make(embedding_dim=embedding_dim, fit_intercept=fit_intercept, **way).fit(X, y)
-        assert model.coef_.shape == (6, embedding_dim or 4)
-        assert model.coef_.flags.c_contiguous
-        assert model.intercept_.shape == (6,)
-        assert model.intercept_.any() == fit_intercept
-        scores = model.embed(X) @ model.coef_.T + model.intercept_
-        np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-12)
-        for exact in (True, False):
-            labels, best = model.predict_topk(X, 6, exact=exact)
-            np.testing.assert_allclose(best, np.take_along_axis(scores, labels, axis=1), atol=1e-12)
-            np.testing.assert_array_equal(labels, np.argsort(-scores, axis=1, kind="stable"))
+        for dim, fit_intercept in ((None, True), (5, False)):
+            model = make(embedding_dim=dim, fit_intercept=fit_intercept, **way).fit(X, y)
+            assert model.coef_.shape == (6, dim or 4)
+            assert model.coef_.flags.c_contiguous
+            assert model.intercept_.shape == (6,)
+            assert model.intercept_.any() == fit_intercept
+            scores = model.embed(X) @ model.coef_.T + model.intercept_
+            np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-12)
+            for exact in (True, False):
+                labels, best = model.predict_topk(X, 6, exact=exact)
+                expected = np.take_along_axis(scores, labels, axis=1)
+                np.testing.assert_allclose(best, expected, atol=1e-12)
+                np.testing.assert_array_equal(labels, np.argsort(-scores, axis=1, kind="stable"))
 
     def test_a_search_sees_them(self, way, make):
         """Label vectors are noise, and what scores best are large intercepts."""

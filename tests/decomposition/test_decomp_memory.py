@@ -41,8 +41,9 @@ def test_max_memory_holds_for_answers(call, make, xy):
         ask(model.set_params(max_memory=size - 1), xy[0])
 
 
-@pytest.mark.parametrize("embedding_dim", [None, 6])
-@pytest.mark.parametrize("method", ["predict_topk", "decision_function", "search"])
+@pytest.mark.parametrize(
+    ("method", "embedding_dim"), [("predict_topk", None), ("decision_function", 6), ("search", 6)]
+)
 def test_instances_are_embedded_some_at_a_time(method, embedding_dim, make, xy, monkeypatch):
     """With the same answer, and the same bits where BLAS has no say: it rounds by how many come."""
     X, Y = xy

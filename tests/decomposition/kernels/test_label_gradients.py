@@ -105,9 +105,9 @@ def assert_same(found, expected, tol=1e-12):
 
 
 @each_loss
-@pytest.mark.parametrize("shift", [-30.0, 0.0, 30.0])
-@pytest.mark.parametrize("n_positive", [1, 4])
-@pytest.mark.parametrize("scale", [0.1, 3.0])
+@pytest.mark.parametrize(
+    ("shift", "n_positive", "scale"), [(-30.0, 1, 0.1), (0.0, 4, 3.0), (30.0, 4, 0.1)]
+)
 def test_over_all(loss, shift, n_positive, scale, label_set_loss):
     data = make(n_positive=n_positive, shift=shift, scale=scale)
     expected = expected_over(data, label_set_loss, loss, [range(90)] * 5)
@@ -115,7 +115,7 @@ def test_over_all(loss, shift, n_positive, scale, label_set_loss):
     assert (np.abs(expected[1]).max(axis=1) > 1e-3).any()
 
 
-@pytest.mark.parametrize("scale", [1e17, 1e200, 1e300])
+@pytest.mark.parametrize("scale", [1e17, 1e300])
 @pytest.mark.parametrize("loss", ["margin", "triplet"])
 def test_over_all_where_a_margin_is_less_than_the_rounding_of_scores(loss, scale, label_set_loss):
     """The best of the others is a violation all the same: one of as much as it leads."""
@@ -131,8 +131,7 @@ def test_over_all_where_a_margin_is_less_than_the_rounding_of_scores(loss, scale
 
 
 @each_loss
-@pytest.mark.parametrize("n_positive", [1, 4])
-@pytest.mark.parametrize("n_candidates", [1, 20, 90])
+@pytest.mark.parametrize(("n_positive", "n_candidates"), [(4, 1), (1, 20), (4, 90)])
 def test_exact_scores_of_what_was_found(loss, n_positive, n_candidates, label_set_loss):
     """Positives are among the candidates, and count once."""
     data = make(n_positive=n_positive)
@@ -161,9 +160,10 @@ class TestEstimates:
         assert_same(result, expected_over(data, label_set_loss, loss, [range(90)] * 5))
 
     @pytest.mark.parametrize("loss", ["margin", "triplet"])
-    @pytest.mark.parametrize("error", [0.0, -5.0, 5.0])
-    @pytest.mark.parametrize(("scale", "shift"), [(0.05, 0.0), (4.0, -20.0)])
-    @pytest.mark.parametrize("n_positive", [1, 40])
+    @pytest.mark.parametrize(
+        ("error", "scale", "shift", "n_positive"),
+        [(0.0, 0.05, 0.0, 40), (-5.0, 4.0, -20.0, 1), (5.0, 4.0, -20.0, 40), (5.0, 0.05, 0.0, 1)],
+    )
     def test_no_label_with_a_gradient_is_missed(
         self, loss, error, scale, shift, n_positive, label_set_loss
     ):
@@ -211,11 +211,10 @@ class TestEstimates:
         losses, _ = search(data, loss, others[None], np.zeros((1, 99)), False)
         assert losses[0] == 0
 
-    @each_loss
-    def test_nothing_more_is_wanted_of_exact_scores_or_an_empty_search(self, loss):
+    def test_nothing_more_is_wanted_of_exact_scores_or_an_empty_search(self):
         data, wants_more = make(), np.ones(5, np.bool_)
-        search(data, loss, *best(data, 3), True, None, wants_more)
+        search(data, "margin", *best(data, 3), True, None, wants_more)
         assert not wants_more.any()
         wants_more[:] = True
-        search(data, loss, *best(data, 3), False, np.zeros(5, np.int64), wants_more)
+        search(data, "margin", *best(data, 3), False, np.zeros(5, np.int64), wants_more)
         assert not wants_more.any()

@@ -1,10 +1,9 @@
-"""Message passing between blocks: against algorithm 2 as printed, and its two theorems."""
+"""Message passing between blocks: against algorithm 2 as printed, and how fast it converges."""
 
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-import scipy.special
 
 from sklearn_xc.decomposition.kernels.message_passing import message_passing_kernel
 from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin
@@ -12,7 +11,6 @@ from sklearn_xc.decomposition.losses import LABEL_SET_LOSSES, MaxMargin
 MU = 0.5
 
 each_loss = pytest.mark.parametrize("loss", LABEL_SET_LOSSES)
-each_seed = pytest.mark.parametrize("seed", range(4))
 
 
 class Batch(NamedTuple):
@@ -100,16 +98,19 @@ def pass_messages_as_printed(loss_of, batch, i, tau, n_rounds):
 
 
 @each_loss
-@each_seed
-@pytest.mark.parametrize("shift", [-4.0, -1.0, 0.0, 3.0], ids="shift={}".format)
-@pytest.mark.parametrize(("tau", "n_rounds"), [(-1.0, 4), (0.0, 1), (1e-3, 0), (0.2, 4)])
-def test_agrees_with_the_algorithm_as_printed(label_set_loss, loss, seed, shift, tau, n_rounds):
+@pytest.mark.parametrize(
+    ("shift", "n_positive", "tau", "n_rounds"),
+    [(-4.0, 2, -1.0, 4), (-1.0, 1, 0.0, 1), (0.0, 4, 0.2, 4), (3.0, 3, 1e-3, 0)],
+)
+def test_agrees_with_the_algorithm_as_printed(
+    label_set_loss, loss, shift, n_positive, tau, n_rounds
+):
     """Shifted down, labels which a block did not retrieve beat those which it did."""
-    batch = make_batch(seed, n_positive=1 + seed, shift=shift)
+    batch = make_batch(n_positive=n_positive, shift=shift)
     losses, gradients = couple(loss, batch, tau, n_rounds)
     for i in range(5):
         union, _, _, value, gradient = pass_messages_as_printed(
-            lambda s: label_set_loss(loss, s, 1 + seed, MU), batch, i, tau, n_rounds
+            lambda s: label_set_loss(loss, s, n_positive, MU), batch, i, tau, n_rounds
         )
         assert losses[i] == pytest.approx(value, rel=1e-12)
         found = [gradients[i].get(k, 0.0) for k in union]
@@ -118,44 +119,6 @@ def test_agrees_with_the_algorithm_as_printed(label_set_loss, loss, seed, shift,
         assert all(gradients[i].values())
         leading = [k for k in batch.positives[i] if k in gradients[i]]
         assert list(gradients[i])[: len(leading)] == leading
-
-
-def log_sum_exp(v, c):
-    return scipy.special.logsumexp(v + c)
-
-
-def quadratic(v, c):
-    return v @ v + c @ v
-
-
-@pytest.mark.parametrize("function", [log_sum_exp, quadratic, *LABEL_SET_LOSSES])
-@each_seed
-def test_theorem_1(label_set_loss, function, seed):
-    """No messages that add up to 0 go below L(z), and lambda* = z / B - z_j reaches it."""
-    rng = np.random.default_rng(seed)
-    n_blocks, n = 2 + seed, 7
-    A, c = rng.normal(size=(5, n)), rng.normal(size=5)
-
-    def loss_of(z):
-        if callable(function):
-            return function(A @ z, c)
-        return label_set_loss(function, z, 1 + seed % 2, MU)[0]
-
-    z = rng.normal(size=(n_blocks, n))
-
-    def coupled(messages):
-        return np.mean([loss_of(n_blocks * row) for row in z + messages])
-
-    best = z.mean(axis=0) - z
-    np.testing.assert_allclose(best.sum(axis=0), 0, atol=1e-14)
-    expected = loss_of(z.sum(axis=0))
-    assert coupled(best) == pytest.approx(expected, rel=1e-12)
-    above = []
-    for scale in np.geomspace(1e-3, 10, 50):
-        move = scale * rng.normal(size=z.shape)
-        above += [coupled(best + move - move.mean(axis=0)), coupled(move - move.mean(axis=0))]
-    assert min(above) >= expected - 1e-12 * (1 + abs(expected))
-    assert max(above) > expected + 0.1
 
 
 def strong_smoothness(loss, n_positive, mu):
@@ -168,12 +131,10 @@ def strong_smoothness(loss, n_positive, mu):
 
 
 @pytest.mark.parametrize("loss", ["margin", "softmax"])
-@each_seed
-@pytest.mark.parametrize("n_positive", [1, 4])
-@pytest.mark.parametrize("tau", [0.0, 1e-3, 0.05])
-def test_theorem_2(label_set_loss, loss, seed, n_positive, tau):
+@pytest.mark.parametrize(("n_positive", "tau"), [(1, 0.05), (4, 0.0)])
+def test_theorem_2(label_set_loss, loss, n_positive, tau):
     """The bound that follows from the recursion (13); the printed one is 0 at t = 1."""
-    batch = make_batch(seed, n=1, n_positive=n_positive, scale=0.5)
+    batch = make_batch(n=1, n_positive=n_positive, scale=0.5)
     n_blocks = len(batch.z)
     _, z, *_ = pass_messages_as_printed(
         lambda s: label_set_loss(loss, s, n_positive, MU), batch, 0, tau, 0
@@ -192,11 +153,10 @@ def test_theorem_2(label_set_loss, loss, seed, n_positive, tau):
 
 
 @each_loss
-@pytest.mark.parametrize("n_rounds", [0, 1, 3])
-def test_one_block_is_the_loss_of_what_it_retrieved(label_set_loss, loss, n_rounds):
+def test_one_block_is_the_loss_of_what_it_retrieved(label_set_loss, loss):
     """All scores are negative: labels that were not retrieved are absent, and not 0."""
     batch = make_batch(n_blocks=1, shift=-8.0)
-    losses, gradients = couple(loss, batch, n_rounds=n_rounds)
+    losses, gradients = couple(loss, batch, n_rounds=3)
     for i, positives in enumerate(batch.positives):
         known = positives + [k for k in batch.retrieved[0][i] if k not in positives]
         value, gradient, _ = label_set_loss(loss, batch.z[0, i, known], 2, MU)

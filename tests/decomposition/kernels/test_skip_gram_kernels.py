@@ -57,8 +57,15 @@ def twin_of_found(z, own, shares, others, chances, log_shares, centre, height):
     return gradient, loss
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scores", ["exact", "estimated", "none"])
+@pytest.mark.parametrize(
+    ("dtype", "scores"),
+    [
+        (np.float32, "exact"),
+        (np.float64, "exact"),
+        (np.float64, "estimated"),
+        (np.float64, "none"),
+    ],
+)
 def test_gradients_over_some_contexts(dtype, scores):
     rng, W, V, own, shares, indptr, positives, flat_shares, weight = words(0, dtype)
     z = V.astype(float) @ W.T.astype(float)

@@ -76,11 +76,11 @@ class TestFilesOfOthers:
 
 
 class TestWritingIsRefused:
-    @pytest.mark.parametrize("space", list(" \t\n\v\f\r"))
-    def test_white_space(self, tmp_path, space):
-        message = rf"words must hold no white space.*Got {re.escape(repr(f'b{space}c'))} at entry 1"
-        with pytest.raises(ValueError, match=message):
-            write_word2vec(tmp_path / "v", ["a", f"b{space}c"], np.ones((2, 2)))
+    def test_white_space(self, tmp_path):
+        for word in (f"b{space}c" for space in " \t\n\v\f\r"):
+            message = rf"words must hold no white space.*Got {re.escape(repr(word))} at entry 1"
+            with pytest.raises(ValueError, match=message):
+                write_word2vec(tmp_path / "v", ["a", word], np.ones((2, 2)))
         assert not list(tmp_path.iterdir())
 
     @pytest.mark.parametrize(
@@ -141,9 +141,8 @@ def test_broken_files_are_refused(tmp_path, content, message):
         read_word2vec(path)
 
 
-@both_formats
-def test_cut_compressed_files_are_refused(tmp_path, binary):
-    path = written(tmp_path, WORDS, VECTORS, binary, "v.gz")
+def test_cut_compressed_files_are_refused(tmp_path):
+    path = written(tmp_path, WORDS, VECTORS, True, "v.gz")
     content = path.read_bytes()
     for size in range(8, len(content) - 1, 7):
         path.write_bytes(content[:size])

@@ -64,21 +64,19 @@ def vectors():
 
 
 class TestTransform:
-    @pytest.mark.parametrize(
-        "make",
-        [
-            list,
-            np.array,
-            lambda w: pd.Series(w, dtype="string"),
-            lambda w: pd.Series(w, dtype="category", index=[7, 7, 7]),
-            lambda w: np.array(w)[:, None],
-            lambda w: pd.DataFrame({"word": w}),
-        ],
-    )
-    def test_words_in_any_form(self, vectors, make):
-        found = model_of(vectors).transform(make(["w3", "w59", "w3"]))
-        np.testing.assert_array_equal(found, vectors[[3, 59, 3]])
-        assert found.dtype == np.float32
+    def test_words_in_any_form(self, vectors):
+        words = ["w3", "w59", "w3"]
+        for form in (
+            words,
+            np.array(words),
+            pd.Series(words, dtype="string"),
+            pd.Series(words, dtype="category", index=[7, 7, 7]),
+            np.array(words)[:, None],
+            pd.DataFrame({"word": words}),
+        ):
+            found = model_of(vectors).transform(form)
+            np.testing.assert_array_equal(found, vectors[[3, 59, 3]], repr(form))
+            assert found.dtype == np.float32
 
     def test_zeros_for_unknown_words(self, vectors):
         model = model_of(vectors, handle_unknown="zero")
@@ -148,7 +146,7 @@ class TestSimilarity:
 
 
 class TestMostSimilar:
-    @pytest.mark.parametrize("k", [4, 58, 1000])
+    @pytest.mark.parametrize("k", [4, 1000])
     def test_of_each_word(self, vectors, k):
         model = model_of(vectors)
         found, cosines = model.most_similar(model.words_, k)
