@@ -16,7 +16,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.UnseenLabelWarning"),
 ]
 
-ESTIMATORS = [SoftmaxUMax, ImplicitSoftmaxSGD]
 STEPS = {
     "U-max": (SoftmaxUMax, {"n_negatives": 2, "learning_rate": 0.3}),
     "U-max, hard": (SoftmaxUMax, {"n_hard_negatives": 1, "learning_rate": 0.3}),
@@ -30,21 +29,9 @@ STILL = 1e-13
 WEIGHT = np.random.default_rng(7).choice([0.0, 0.5, 1.0, 3.0], 80)
 
 
-@pytest.fixture(params=ESTIMATORS)
-def make(request):
-    def make(**parameters):
-        rate = 0.3 if request.param is SoftmaxUMax else 1.0
-        return request.param(
-            **{
-                "learning_rate": rate,
-                "max_iter": 4,
-                "random_state": 0,
-                "n_hard_negatives": 0,
-                **parameters,
-            }
-        )
-
-    return make
+def make(**parameters):
+    own = {"max_iter": 4, "random_state": 0, "n_hard_negatives": 0}
+    return ImplicitSoftmaxSGD(**{"learning_rate": 1.0, **own, **parameters})
 
 
 def make_step(step, **parameters):
@@ -88,12 +75,11 @@ def shares_of(y, weight=None, n_classes=None):
 
 
 class TestWorth:
-    @pytest.mark.parametrize("estimator", ESTIMATORS)
-    def test_frequencies_need_no_features(self, estimator):
+    def test_frequencies_need_no_features(self):
         """From the start, however short the training: scores are those of the classes."""
         y = np.repeat([0, 1, 2], [60, 30, 10])
         X = np.random.default_rng(0).normal(size=(100, 4))
-        model = estimator(learning_rate=STILL, max_iter=1, init="zero", random_state=0).fit(X, y)
+        model = SoftmaxUMax(learning_rate=STILL, max_iter=1, init="zero", random_state=0).fit(X, y)
         np.testing.assert_allclose(model.predict_proba(X), [[0.6, 0.3, 0.1]] * 100, rtol=1e-6)
         assert model.fit_report_["log_loss"][0] == pytest.approx(
             log_loss(y, [[0.6, 0.3, 0.1]] * 100)
@@ -102,7 +88,7 @@ class TestWorth:
 
 class TestRowsWithoutFeatures:
     @pytest.mark.parametrize("container", [sp.csr_array, np.asarray])
-    def test_labels(self, container, make):
+    def test_labels(self, container):
         """The share of a label is that among all pairs, and column 2 has none."""
         X, y = draw()
         Y = np.zeros((80, 6), int)
@@ -135,7 +121,7 @@ class TestRowsWithoutFeatures:
                 few.data.reshape(3, 2), [share[np.sort(order[:2])]] * 3, rtol=1e-9
             )
 
-    def test_a_warm_start_counts_anew(self, make):
+    def test_a_warm_start_counts_anew(self):
         """A class that is not there any more keeps its share."""
         X, y = draw()
         model = make(warm_start=True).fit(X, y)
@@ -178,7 +164,7 @@ def test_the_constant_is_a_weighted_root_mean_square():
 
 
 class TestWarmStart:
-    def test_a_late_class_starts_at_its_share(self, make):
+    def test_a_late_class_starts_at_its_share(self):
         X, y = draw()
         early = np.flatnonzero(y != 1)
         Y = np.eye(4, dtype=int)[y]

@@ -4,9 +4,7 @@ import inspect
 import re
 
 import pytest
-from sklearn.base import clone
 
-from asv_bench.softmax.biased_softmax import SampledSoftmax
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
 
@@ -45,14 +43,3 @@ def test_constraints_are_those_of_the_signature(estimator):
     names = set(inspect.signature(estimator).parameters)
     assert set(estimator._parameter_constraints) == names
     assert names == set(SoftmaxClassifier._parameter_constraints) | {OWN[estimator]}
-
-
-@pytest.mark.parametrize("estimator", [SoftmaxUMax, ImplicitSoftmaxSGD, SampledSoftmax])
-def test_every_parameter_is_stored(estimator):
-    values = {name: object() for name in inspect.signature(estimator).parameters}
-    model = estimator(**values)
-    assert all(getattr(model, name) is value for name, value in values.items())
-    plain = estimator()
-    assert clone(plain).get_params() == plain.get_params()
-    with pytest.raises(TypeError, match=rf"{estimator.__name__}.*alhpa"):
-        estimator(alhpa=1.0)

@@ -36,11 +36,7 @@ def assert_same_bytes(a, b):
         np.testing.assert_array_equal(a.fit_report_[name], b.fit_report_[name], name)
 
 
-@pytest.fixture(params=STEPS)
-def step(request):
-    return request.param
-
-
+@pytest.mark.parametrize("step", ["umax", "umax, hard", "implicit, hard", "batches", "auto"])
 def test_threads(step, make_xy):
     """More rows than the 512 that one task scores."""
     X, Y = make_xy(n=1300)

@@ -18,7 +18,6 @@ from sklearn_xc.softmax.training import REACH, HeldOutPairs, RateTrial, Schedule
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*(is too high|was still falling|the last rate):sklearn.exceptions.ConvergenceWarning"
 )
-each_estimator = pytest.mark.parametrize("estimator", [SoftmaxUMax, ImplicitSoftmaxSGD])
 
 
 @pytest.fixture
@@ -131,8 +130,9 @@ class TestSearch:
 
         return search
 
-    @pytest.mark.parametrize("best", [-3, -1, 0, 1, 3])
-    @pytest.mark.parametrize("side", [-0.1, 0.1])
+    @pytest.mark.parametrize(
+        ("best", "side"), [(-3, 0.1), (-1, -0.1), (0, 0.1), (1, -0.1), (3, 0.1)]
+    )
     def test_it_climbs_to_the_lowest_loss(self, side, best, search):
         found, at_edge, tried = search(lambda power: 2.0 + abs(power - best - side))
         assert (found, at_edge) == (best, False)
@@ -158,13 +158,12 @@ class TestSearch:
 
 
 class TestAuto:
-    @each_estimator
-    def test_the_rate_is_no_worse_than_its_neighbours(self, estimator, make_xy, by_log_loss):
+    def test_the_rate_is_no_worse_than_its_neighbours(self, make_xy, by_log_loss):
         X, Y = make_xy(n=300)
-        model, losses = estimator(random_state=0).fit(X, Y), []
+        model, losses = SoftmaxUMax(random_state=0).fit(X, Y), []
         for factor in (0.1, 1.0, 10.0):
             rate = factor * model.learning_rate_
-            other = estimator(random_state=0, learning_rate=rate, early_stopping=True).fit(X, Y)
+            other = SoftmaxUMax(random_state=0, learning_rate=rate, early_stopping=True).fit(X, Y)
             losses.append(other.fit_report_["log_loss"][-1])
         assert losses[1] <= min(losses) + 0.02
         assert model.fit_report_["log_loss"][-1] == losses[1]  # it is the same fit
@@ -280,14 +279,13 @@ def test_the_validation_loss(by_rank):
 
 
 class TestEarlyStopping:
-    @each_estimator
-    def test_it_trains_all_for_the_best_number_of_epochs(self, estimator, make_xy, by_log_loss):
+    def test_it_trains_all_for_the_best_number_of_epochs(self, make_xy, by_log_loss):
         X, Y = make_xy(n=200)
         Y = Y[:, [j for j in range(15) if j != 4]]  # 4 has no instance
         parameters = {"learning_rate": 0.3, "random_state": 0, "decay": 1.0, "init": "zero"}
-        model = estimator(max_iter=200, early_stopping=True, **parameters).fit(X, Y)
+        model = ImplicitSoftmaxSGD(max_iter=200, early_stopping=True, **parameters).fit(X, Y)
         assert 1 < model.n_iter_ < 100
-        whole = estimator(max_iter=model.n_iter_, **parameters).fit(X, Y)
+        whole = ImplicitSoftmaxSGD(max_iter=model.n_iter_, **parameters).fit(X, Y)
         assert model.coef_.tobytes() == whole.coef_.tobytes()
         assert (model.fit_report_["log_loss"] != whole.fit_report_["log_loss"]).all()
 
@@ -301,8 +299,9 @@ class TestEarlyStopping:
 
 
 class TestReport:
-    @each_estimator
-    @pytest.mark.parametrize("decay", [0.5, "1/t"])
+    @pytest.mark.parametrize(
+        ("estimator", "decay"), [(SoftmaxUMax, 0.5), (ImplicitSoftmaxSGD, "1/t")]
+    )
     def test_columns(self, estimator, decay, xy):
         model = estimator(learning_rate=0.2, decay=decay, max_iter=3, random_state=0).fit(*xy)
         report = model.fit_report_

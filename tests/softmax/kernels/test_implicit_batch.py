@@ -161,9 +161,20 @@ def make_batch(seed, n, n_classes, m, largest_scale=1e3, spread=3.0, with_ridge=
     )
 
 
-@pytest.mark.parametrize(("n_classes", "m"), [(2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (10, 4)])
-@pytest.mark.parametrize("with_ridge", [False, True])
-@pytest.mark.parametrize("spread", [0.1, 3.0, 30.0])
+@pytest.mark.parametrize(
+    ("n_classes", "m", "with_ridge", "spread"),
+    [
+        (2, 1, False, 3.0),
+        (2, 1, True, 30.0),
+        (2, 2, True, 0.1),
+        (2, 2, False, 30.0),
+        (3, 1, True, 0.1),
+        (3, 2, False, 30.0),
+        (3, 3, True, 3.0),
+        (10, 4, False, 3.0),
+        (10, 4, True, 30.0),
+    ],
+)
 def test_equals_the_minimiser(n_classes, m, with_ridge, spread):
     for seed in range(6):
         n = [1, 2, 3, 5, 8, 8][seed]
@@ -171,11 +182,10 @@ def test_equals_the_minimiser(n_classes, m, with_ridge, spread):
         assert_is_minimum(make_batch(seed, n, n_classes, m, scale, spread, with_ridge))
 
 
-@pytest.mark.parametrize("with_ridge", [False, True])
 @pytest.mark.parametrize("targets", ["none", "all", "one", "same outside", "same inside"])
-def test_targets_among_the_sampled_classes(targets, with_ridge):
+def test_targets_among_the_sampled_classes(targets):
     for seed in range(4):
-        batch = make_batch(seed, 6, 10, 4, with_ridge=with_ridge)
+        batch = make_batch(seed, 6, 10, 4, with_ridge=seed % 2 == 0)
         inside, outside = batch.drawn, np.setdiff1d(np.arange(10), batch.drawn)
         y = {
             "none": outside[[0, 1, 2, 3, 4, 5]],
@@ -187,9 +197,10 @@ def test_targets_among_the_sampled_classes(targets, with_ridge):
         assert_is_minimum(batch._replace(y=y))
 
 
-@pytest.mark.parametrize("m", [1, 3])
-@pytest.mark.parametrize("with_ridge", [False, True])
-@pytest.mark.parametrize("spread", [1.0, 30.0, 300.0])
+@pytest.mark.parametrize(
+    ("m", "with_ridge", "spread"),
+    [(1, True, 1.0), (1, False, 300.0), (3, False, 30.0), (3, True, 300.0)],
+)
 def test_one_instance_is_a_single_step(m, with_ridge, spread):
     for seed in range(10):
         batch = make_batch(seed, 1, 6, m, 1e5, spread, with_ridge)

@@ -135,10 +135,9 @@ class TestExactly:
     """By integrals over the random start."""
 
     @each_shares
-    @pytest.mark.parametrize("m", [1, 2, 3, 5, 8])
-    def test_of_all_classes(self, shares, m):
-        for seed in range(3):
-            assert_exact(shuffled(shares, seed), m)
+    def test_of_all_classes(self, shares):
+        for m in (1, 2, 3, 8):
+            assert_exact(shuffled(shares, m), m)
 
     @hypothesis.given(
         shares=st.lists(st.floats(1e-9, 1.0), min_size=2, max_size=12),

@@ -176,25 +176,23 @@ def assert_equals_twin(data, method, bounds, first=0, last=None, tol=1e-9, **set
     return V, scale, overlaps
 
 
-each_method = pytest.mark.parametrize("method", ["implicit", "is"])
-
-
-@each_method
-@pytest.mark.parametrize(("n_classes", "m"), [(2, 1), (2, 2), (3, 3), (12, 9), (20, 1)])
-@pytest.mark.parametrize("ridge", [0.0, 0.3])
-@pytest.mark.parametrize("size", [2, 5, 12])
-def test_one_step_equals_numpy(method, n_classes, m, ridge, size):
+@pytest.mark.parametrize(
+    ("n_classes", "m", "ridge", "size"),
+    [(2, 1, 0.0, 5), (2, 2, 0.3, 2), (3, 3, 0.3, 12), (12, 9, 0.0, 12), (20, 1, 0.3, 12)],
+)
+def test_one_step_equals_numpy(n_classes, m, ridge, size):
     """All of 12 pairs hold repeated rows, repeated pairs and empty rows."""
     data = make_data(n_classes)
     _, _, overlaps = assert_equals_twin(
-        data, method, [0, size], rate=2.0, slowing=0.0, ridge=ridge, m=m
+        data, "implicit", [0, size], rate=2.0, slowing=0.0, ridge=ridge, m=m
     )
     if m == n_classes:
         assert overlaps == size
 
 
-@each_method
-@pytest.mark.parametrize("m", [1, 4, 9])
+@pytest.mark.parametrize(
+    ("method", "m"), [("implicit", 1), ("implicit", 4), ("implicit", 9), ("is", 4)]
+)
 def test_several_steps_of_uneven_sizes(method, m):
     bounds = [0, 1, 4, 9, 12]
     for seed in range(3):
@@ -204,14 +202,19 @@ def test_several_steps_of_uneven_sizes(method, m):
         assert_equals_twin(with_uneven_shares(data), method, bounds, 1, 3, **settings)
 
 
-@each_method
-def test_float32(method):
+def test_float32():
     data, bounds = make_data(10, np.float32), [0, 5, 9, 12]
-    assert_equals_twin(data, method, bounds, rate=2.0, slowing=0.1, ridge=0.1, m=4, tol=1e-4)
+    assert_equals_twin(data, "implicit", bounds, rate=2.0, slowing=0.1, ridge=0.1, m=4, tol=1e-4)
 
 
-@each_method
-@pytest.mark.parametrize("shares", [lambda data: data, with_uneven_shares])
+@pytest.mark.parametrize(
+    ("method", "shares"),
+    [
+        ("implicit", lambda data: data),
+        ("implicit", with_uneven_shares),
+        ("is", with_uneven_shares),
+    ],
+)
 def test_the_mean_step_follows_the_gradient(monkeypatch, method, shares):
     """Over all batches and all draws of classes; the loops run in Python, with starts of ours."""
     rate, ridge, size, n_classes, m = 3e-9, 0.5, 2, 4, 2
