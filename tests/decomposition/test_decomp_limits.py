@@ -48,7 +48,7 @@ class TestDivergence:
         rng = np.random.default_rng(0)
         return 10 * rng.normal(size=(60, 6)).astype(np.float32), rng.integers(0, 4, 60)
 
-    @pytest.mark.parametrize(("gradient", "embedding_dim"), [("exact", None), ("mips", 4)])
+    @pytest.mark.parametrize(("gradient", "embedding_dim"), [("exact", None), ("sampled", 4)])
     @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
     def test_the_rate_is_named(self, embedding_dim, gradient, make, data):
         model = make(gradient=gradient, embedding_dim=embedding_dim, sampled_epochs=0.1)

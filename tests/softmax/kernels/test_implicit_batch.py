@@ -10,7 +10,7 @@ from sklearn_xc._compile.jit import kernel
 from sklearn_xc.softmax.kernels.implicit_batch import N_WORK, PRECISION, ScoreStep, solve_batch
 from sklearn_xc.softmax.kernels.implicit_step import solve_step
 
-compiled_batch, compiled_step = kernel(solve_batch), kernel(solve_step)
+compiled_step = kernel(solve_step)
 
 
 class Batch(NamedTuple):
@@ -61,12 +61,12 @@ def step_of(batch):
     )
 
 
-def solve(batch, function=compiled_batch):
-    """Return the new u, p and the weights it moves W to, from the kernel."""
+def solve(batch):
+    """Return the new u, p and the weights it moves W to."""
     step = step_of(batch)
     n, m = step.q.shape
     p, totals = np.full((n, m), np.nan), np.full(n, np.nan)
-    worst = function(step, p, totals, np.empty((N_WORK, n, m)), PRECISION)
+    worst = solve_batch(step, p, totals, np.empty((N_WORK, n, m)), PRECISION)
     assert worst <= 1e-11
     np.testing.assert_allclose(totals, p.sum(axis=1), rtol=1e-13)
     assert (p[~batch.sampled] == 0).all()

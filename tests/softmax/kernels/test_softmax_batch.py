@@ -24,8 +24,6 @@ from sklearn_xc.softmax.kernels.implicit_batch import N_WORK, PRECISION, ScoreSt
 from sklearn_xc.softmax.kernels.passes import Batches, Draws, Model, Rates, Visits
 from sklearn_xc.softmax.kernels.rules import RULES
 
-compiled_batch = kernel(solve_batch)
-
 D = 7
 KEY = mix_key(0, 0)
 
@@ -123,7 +121,7 @@ def slow_implicit_moves(A, alpha, X, y, drawn, s, own, c, intercept, u):
     q, q_y = (s - b) / c[drawn] + b, (own - b_y) / c[y] + b_y
     gram = X @ X.T + INTERCEPT_RATE
     step = ScoreStep(A, alpha, gram, place, group, q, c[drawn], q_y, c[y], u)
-    compiled_batch(step, p, totals, np.empty((N_WORK, *s.shape)), PRECISION)
+    solve_batch(step, p, totals, np.empty((N_WORK, *s.shape)), PRECISION)
     return u, p
 
 
