@@ -118,19 +118,21 @@ def test_the_gradient_is_that_of_the_sum_over_single_pairs(matrix, ridge):
 def test_all_contexts_found_or_drawn_give_the_exact_gradient(matrix, gradient, how):
     """The reference and what corrects it cancel out, to rounding, where all are drawn."""
     exact = gradients(training(matrix))
-    found = gradients(training(matrix, gradient, n_sampled=N_CONTEXTS, **how))
+    how = {"n_sampled": N_CONTEXTS, "dtype": np.float32, **how}
+    found = gradients(training(matrix, gradient, **how))
     for one, expected in zip(found, exact, strict=True):
-        np.testing.assert_allclose(one, expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(one, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_the_second_step_reuses_the_contexts_that_matter(matrix):
-    one = training(matrix, SearchedGradient("exact"), n_candidates=N_CONTEXTS, n_sampled=N_CONTEXTS)
+    how = {"n_candidates": N_CONTEXTS, "n_sampled": N_CONTEXTS, "dtype": np.float32}
+    one = training(matrix, SearchedGradient("exact"), **how)
     calls = []
     search = one.method.search
     one.method.search = lambda *given: calls.append(1) or search(*given)
     by_inputs, _, _ = gradients(one)
     assert len(calls) == -(-(N_WORDS - 1) // 128)
-    np.testing.assert_allclose(by_inputs, gradients(training(matrix))[0], atol=1e-6)
+    np.testing.assert_allclose(by_inputs, gradients(training(matrix))[0], atol=1e-5)
 
 
 def test_gradients_by_samples_are_right_on_average(matrix):
@@ -140,6 +142,7 @@ def test_gradients_by_samples_are_right_on_average(matrix):
     errors = []
     for seed in range(n):
         how = {"n_candidates": 1, "n_sampled": 30, "seed": seed, "scale": scale}
+        how["dtype"] = np.float32
         found = gradients(training(matrix, SampledGradient(), **how))
         sums = [total + one for total, one in zip(sums, found, strict=True)]
         errors.append(np.linalg.norm(found[0] - exact[0]))
