@@ -39,8 +39,8 @@ def test_recall_rises_with_the_candidates(clustered):
     assert recalls[-1] == 1.0
 
 
-def test_estimates_are_near_to_inner_products(clustered, dtype):
-    W, V = (part.astype(dtype) for part in clustered)
+def test_estimates_are_near_to_inner_products(clustered):
+    W, V = clustered
     estimates, exact = all_estimates(build(W), V, len(W)), V @ W.T
     exact[np.isnan(estimates)] = np.nan
     error = np.nanstd(estimates - exact, axis=1) / np.nanstd(exact, axis=1)
@@ -49,10 +49,10 @@ def test_estimates_are_near_to_inner_products(clustered, dtype):
     assert np.abs(np.nanmean(estimates - exact)) < 0.02 * np.nanstd(exact)
 
 
-@pytest.mark.parametrize("first_last", [(0, None), (0, 9), (5, 6), (3, 24)])
-def test_updates_write_the_codes_of_build(clustered, dtype, first_last):
+@pytest.mark.parametrize("first_last", [(0, None), (5, 6)])
+def test_updates_write_the_codes_of_build(clustered, first_last):
     """All rows that come back, some of them from far, are coded as at first."""
-    W = clustered[0].astype(dtype)
+    W = clustered[0].copy()
     index, expected = build(W, *first_last), build(W, *first_last)
     before, rng = W.copy(), np.random.default_rng(0)
     for scale in (1e-3, 1.0, 100.0):
@@ -78,10 +78,10 @@ def test_ranges_of_queries_change_nothing(clustered, monkeypatch):
             assert part.tobytes() == other.tobytes()
 
 
-@pytest.mark.parametrize("n_labels", [1, 2, 3, 15, 16, 17])
-def test_few_labels(n_labels, dtype):
+@pytest.mark.parametrize("n_labels", [1, 16, 17])
+def test_few_labels(n_labels):
     """Up to 16 labels, each is a centroid, and the best is found except for the rounding."""
-    rng = np.random.default_rng(n_labels)
+    rng, dtype = np.random.default_rng(n_labels), np.float32
     W, V = rng.normal(size=(n_labels, 10)).astype(dtype), 3 * np.eye(10, dtype=dtype)
     index = build(read_only(W))
     found = index.query(read_only(V), n_labels)

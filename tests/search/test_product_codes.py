@@ -56,8 +56,7 @@ def cluster(W, rows, first, last, n_rounds, seed=0):
     return starts, centroids, halves
 
 
-@pytest.mark.parametrize(("first", "last"), [(0, 16), (3, 4), (2, 11)])
-@pytest.mark.parametrize("n_rounds", [0, 5])
+@pytest.mark.parametrize(("first", "last", "n_rounds"), [(0, 16, 0), (3, 4, 5), (2, 11, 5)])
 def test_centroids_against_numpy(first, last, n_rounds):
     dtype = np.float32
     rng = np.random.default_rng(last)
@@ -128,8 +127,9 @@ def tables_of(V, index, n_labels, share):
     return tables, tops, steps
 
 
-@pytest.mark.parametrize("dim", [1, 9, 40])
-@pytest.mark.parametrize(("share", "scale"), [(0.001, 1e-8), (0.05, 1.0), (1.0, 1e8)])
+@pytest.mark.parametrize(
+    ("dim", "share", "scale"), [(1, 0.05, 1.0), (9, 0.001, 1e-8), (40, 1.0, 1e8)]
+)
 def test_tables_against_numpy(dim, share, scale):
     """Sums of entries are what scores fall short, to half a step each, where they are resolved."""
     dtype = np.float32

@@ -95,7 +95,6 @@ def with_entry(value, at=(1, 0)):
 
 WRONG_ANSWERS = [
     (None, lambda found: found.labels, r"return Candidates\(.* Got ndarray"),
-    (None, lambda found: None, r"return Candidates\(.* Got NoneType"),
     ("labels", lambda labels: labels.tolist(), "labels as an ndarray .* Got list"),
     ("labels", lambda labels: labels[:, :-1], r"int32 of shape \(3, 2\). Got .* \(3, 1\)"),
     ("scores", lambda scores: scores.astype(np.float32), "scores .* float64 .* Got float32"),
@@ -116,7 +115,7 @@ def test_wrong_answers_of_an_index_from_outside_are_told(name, change, problem):
             index.query(np.ones((3, 2)), 2)
 
 
-@pytest.mark.parametrize("index", ["sphere", 3, None, ExactIndex, object()])
+@pytest.mark.parametrize("index", ["sphere", None, ExactIndex, object()])
 def test_what_is_no_index_is_told(index):
     with pytest.raises(ValueError, match=r"Me: index must be one of 'exact', .*query.* Got "):
         make_index(index, caller="Me: index")
@@ -139,16 +138,9 @@ class Coded(Last):
 
 @pytest.mark.parametrize(
     ("index", "copies"),
-    [
-        ("exact", 0),
-        (ExactIndex(), 0),
-        ("product", 0.1),
-        ("spherical", 1),
-        (FaissIndex(), 1.5),
-        (Last(), 2),
-        (Coded(), 0.25),
-    ],
-    ids=["exact", "an exact one", "product", "spherical", "a faiss one", "silent", "telling"],
+    [("exact", 0), ("product", 0.1), ("spherical", 1), (FaissIndex(), 1.5), (Last(), 2)],
+    ids=["exact", "product", "spherical", "a faiss one", "silent"],
 )
 def test_how_much_memory_an_index_takes(index, copies):
     assert index_bytes(index, (1000, 20), 4) == 80_000 * copies
+    assert index_bytes(Coded(), (1000, 20), 4) == 20_000
