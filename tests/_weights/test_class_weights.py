@@ -12,11 +12,6 @@ from sklearn_xc._weights.class_weights import ClassWeights
 D = 90
 
 
-@pytest.fixture(params=[np.float32, np.float64])
-def dtype(request):
-    return request.param
-
-
 def make_rows(n, dtype=np.float64, d=D):
     """Return n rows, a few of them empty: the first, the last and one between."""
     rng = np.random.default_rng(n)
@@ -47,18 +42,13 @@ def exact_scores(weights, X):
     return scores
 
 
-@pytest.fixture(params=[1, 70])
-def n_classes(request):
-    return request.param
-
-
-@pytest.fixture(params=[False, True], ids=["plain", "scaled"])
-def weights(request, n_classes, dtype):
-    return make_weights(n_classes, dtype, request.param)
-
-
-def test_log_losses_of_pairs_in_any_order(weights, n_classes, dtype):
+@pytest.mark.parametrize(
+    ("n_classes", "with_scale", "dtype"),
+    [(1, True, np.float32), (70, False, np.float32), (70, True, np.float64)],
+)
+def test_log_losses_of_pairs_in_any_order(n_classes, with_scale, dtype):
     """Rows repeat, are out of order, and some are not named at all."""
+    weights = make_weights(n_classes, dtype, with_scale)
     X, rng = make_rows(40, dtype), np.random.default_rng(0)
     rows = np.concatenate([[39, 0, 7, 7, 3, 39, 20], rng.integers(0, 30, 30)])
     classes = rng.integers(0, n_classes, len(rows))
@@ -69,9 +59,18 @@ def test_log_losses_of_pairs_in_any_order(weights, n_classes, dtype):
     np.testing.assert_allclose(found, expected, atol=400 * np.finfo(dtype).eps)
 
 
-@pytest.mark.parametrize("k", [1, 3, 70, 75])
-def test_topk(weights, n_classes, dtype, k):
+@pytest.mark.parametrize(
+    ("k", "n_classes", "with_scale", "dtype"),
+    [
+        (3, 1, False, np.float32),
+        (3, 70, False, np.float32),
+        (70, 70, True, np.float32),
+        (75, 70, True, np.float64),
+    ],
+)
+def test_topk(k, n_classes, with_scale, dtype):
     """Rows without features score the prior; where there is none, all their classes tie."""
+    weights = make_weights(n_classes, dtype, with_scale)
     X = make_rows(40, dtype)
     labels, scores = weights.topk(X, k, None)
     assert labels.shape == scores.shape == (40, k)
@@ -105,7 +104,8 @@ class TestHardest:
         ).reshape(len(rows), n_hard)
 
     @pytest.mark.parametrize(("n_classes", "n_hard"), [(2, 0), (3, 2), (70, 5), (70, 69)])
-    def test_against_numpy(self, dtype, n_classes, n_hard):
+    def test_against_numpy(self, n_classes, n_hard):
+        dtype = np.float32
         weights, X = make_weights(n_classes, dtype, True), make_rows(40, dtype)
         rows, classes = self.pairs(n_classes)
         hard, losses = weights.hardest(X, rows, classes, n_hard, None)
@@ -118,7 +118,7 @@ class TestHardest:
         assert (losses >= 0).all()
 
 
-@pytest.mark.parametrize("n_classes", [1, 70])
+@pytest.mark.parametrize(("n_classes", "dtype"), [(1, np.float64), (70, np.float32)])
 def test_scores_beyond_the_range_of_floats(n_classes, dtype):
     """Whichever class it is: not even the top-k of the others is well defined."""
     X, largest = make_rows(40, dtype), np.finfo(dtype).max

@@ -58,7 +58,7 @@ def test_from_file_to_file(n_labels, d, share, at_a_time, dtype, seed):
             assert is_in_file(getattr(found, field.name)), field.name
 
 
-def test_weights_of_a_fit_are_saved_from_files(tmp_path, monkeypatch):
+def test_weights_of_OvALinearXC_are_saved_from_files(tmp_path, monkeypatch):
     X, Y = make_xc_classification(300, 200, 60, random_state=0, return_X_y=True)
     plain = OvALinearXC().fit(X, Y)
     plain.save(tmp_path / "plain")
