@@ -1,7 +1,6 @@
 """``advance`` against the algorithm in dense arrays, and the small kernels beside it."""
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
@@ -33,7 +32,6 @@ from sklearn_xc.one_vs_all.kernels.line_search import (
     mark_positives,
     merge_rows,
 )
-from sklearn_xc.one_vs_all.losses import LOSSES
 from sklearn_xc.one_vs_all.solver.newton_cg import _lanes, _make_scratch, _no_working_sets
 
 #: Label of each lane: 7 is on every instance, 4 on none.
@@ -221,19 +219,16 @@ def assert_scratch_is_as_it_was(block):
     np.testing.assert_array_equal(block.scratch.every_row, np.arange(block.problem.n_samples))
 
 
-@pytest.fixture(params=LOSSES)
-def loss(request):
-    return request.param
-
-
-@pytest.fixture(params=[np.float32, np.float64])
-def dtype(request):
-    return request.param
-
-
-@pytest.fixture(params=["copied", "in place", "dense"])
-def kind(request):
-    return request.param
+each_variant = pytest.mark.parametrize(
+    ("loss", "dtype", "kind"),
+    [
+        ("squared_hinge", np.float32, "copied"),
+        ("squared_hinge", np.float64, "in place"),
+        ("squared_hinge", np.float64, "dense"),
+        ("huber_hinge", np.float64, "copied"),
+        ("logistic", np.float64, "dense"),
+    ],
+)
 
 
 @pytest.fixture
@@ -264,6 +259,7 @@ def random_points(block, scale=0.3):
     return points
 
 
+@each_variant
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_newton_steps_are_those_of_the_dense_algorithm(
     make_block, loss, dtype, kind, fit_intercept
@@ -295,7 +291,8 @@ def test_newton_steps_are_those_of_the_dense_algorithm(
     assert_scratch_is_as_it_was(block)
 
 
-@pytest.mark.parametrize(("factor", "promise"), [(1.5, 1), (1.5, 40), (2.5, 40), (30, 1), (-1, -1)])
+@each_variant
+@pytest.mark.parametrize(("factor", "promise"), [(1.5, 40), (30, 1), (-1, -1)])
 def test_a_step_too_long_is_halved_until_it_decreases_enough(
     make_block, loss, dtype, kind, factor, promise
 ):
@@ -309,7 +306,7 @@ def test_a_step_too_long_is_halved_until_it_decreases_enough(
     block.evaluate_anyway()
     before = block.copy_of_lanes()
     expected = np.array([block.step_to_take(k) for k in range(len(LABELS))])
-    assert (expected < 1).any() or (factor, promise) == (1.5, 1)
+    assert (expected < 1).any()
     assert (expected > 0).all() == (factor > 0)
     block.advance()
     np.testing.assert_array_equal(block.lanes.step_length, expected * 0.5**MAX_HALVED)
@@ -328,14 +325,6 @@ def test_a_step_too_long_is_halved_until_it_decreases_enough(
 
 class TestWorkingSets:
     """Lanes with rows of their own, copied out of X."""
-
-    @pytest.fixture(params=[name for name, loss in LOSSES.items() if loss.active_below < math.inf])
-    def loss(self, request):
-        return request.param
-
-    @pytest.fixture(params=["copied", "in place"])
-    def kind(self, request):
-        return request.param
 
     @staticmethod
     def give_sets(block, chosen, *, share=1.0, as_in_X=False, gap=np.inf, max_iter=1000):
@@ -398,7 +387,15 @@ class TestWorkingSets:
         out[features], out[-1] = point[:-1], point[-1]
         return out
 
-    @pytest.mark.parametrize("share", [1.0, 0.4])
+    @pytest.mark.parametrize(
+        ("loss", "dtype", "kind", "share"),
+        [
+            ("squared_hinge", np.float32, "copied", 0.4),
+            ("squared_hinge", np.float64, "in place", 1.0),
+            ("huber_hinge", np.float64, "copied", 1.0),
+            ("huber_hinge", np.float64, "in place", 0.4),
+        ],
+    )
     def test_a_lane_reaches_the_minimum_over_its_rows(self, make_block, loss, dtype, kind, share):
         block = make_block(loss, dtype, kind)
         m = len(LABELS)

@@ -17,11 +17,12 @@ from sklearn_xc.one_vs_all.kernels.newton_direction import (
 
 KERNELS = {
     module: SimpleNamespace(
+        dtype=dtype,
         add_gradient=kernel(gradient_function(module)),
         add_loss_product=kernel(product_function(module)),
         conjugate_gradients=kernel(cg_function(module)),
     )
-    for module in (sparse_rows, dense_rows)
+    for module, dtype in ((sparse_rows, np.float32), (dense_rows, np.float64))
 }
 #: The rows of the sum, in any order.
 CHOSEN = np.random.default_rng(3).permutation(40)[:25].astype(np.int32)
@@ -33,15 +34,10 @@ def module(request):
     return request.param
 
 
-@pytest.fixture(params=[np.float32, np.float64])
-def dtype(request):
-    return request.param
-
-
 @pytest.fixture
-def rows(module, dtype):
+def rows(module):
     """Return 40 rows in both forms, and derivatives of the chosen ones, some of them zero."""
-    rng = np.random.default_rng(0)
+    rng, dtype = np.random.default_rng(0), KERNELS[module].dtype
     dense = rng.normal(size=(40, D)) * (rng.random((40, D)) < 0.4)
     dense[CHOSEN[4]] = 0
     X = sp.csr_array(dense.astype(dtype))

@@ -10,6 +10,7 @@ from sklearn_xc._input.kernels.csr_rows import add_row_pair, row_dot_pair
 from sklearn_xc.one_vs_all.kernels import dense_rows, sparse_rows
 from sklearn_xc.one_vs_all.kernels.block_newton import row_sums_kernel
 
+DTYPE = np.float32
 NAMES = (
     *("prefetch_row", "row_dot", "row_dot_double", "add_row", "add_row_and_squares"),
     *("is_compactable", "compact"),
@@ -20,11 +21,11 @@ KINDS = {
 }
 
 
-def arrays_of(module, X, dtype):
+def arrays_of(module, X):
     """Return a dense X as the arguments of `module`."""
     if module is dense_rows:
-        return (read_only(np.ascontiguousarray(X, dtype)),)
-    X = sp.csr_array(X, dtype=dtype)
+        return (read_only(np.ascontiguousarray(X, DTYPE)),)
+    X = sp.csr_array(X, dtype=DTYPE)
     parts = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
     return tuple(read_only(part) for part in parts)
 
@@ -37,11 +38,6 @@ def module(request):
 @pytest.fixture
 def functions(module):
     return KINDS[module]
-
-
-@pytest.fixture(params=[np.float32, np.float64])
-def dtype(request):
-    return request.param
 
 
 @pytest.fixture(name="X")
@@ -57,41 +53,41 @@ def each_row(X):
     return [(np.uint32(i), row) for i, row in enumerate(X)]
 
 
-def test_pairs(X, dtype):
+def test_pairs(X):
     rng = np.random.default_rng(1)
-    one, two = rng.normal(size=(2, 9)).astype(dtype)
-    rows = arrays_of(sparse_rows, X, dtype)
+    one, two = rng.normal(size=(2, 9)).astype(DTYPE)
+    rows = arrays_of(sparse_rows, X)
     dot, add = kernel(row_dot_pair), kernel(add_row_pair)
-    atol = 20 * float(np.finfo(dtype).eps)
+    atol = 20 * float(np.finfo(DTYPE).eps)
     for i, row in each_row(X):
         expected = row @ one.astype(np.float64), row @ two.astype(np.float64)
         assert dot(rows, i, one, two) == pytest.approx(expected, abs=atol)
         moved = one.copy(), two.copy()
-        add(rows, i, dtype(2), moved[0], dtype(-3), moved[1])
+        add(rows, i, DTYPE(2), moved[0], DTYPE(-3), moved[1])
         np.testing.assert_allclose(moved[0], one + 2 * row, rtol=1e-6)
         np.testing.assert_allclose(moved[1], two - 3 * row, rtol=1e-6, atol=1e-6)
 
 
-def test_row_dot(X, module, functions, dtype):
-    vector = np.random.default_rng(1).normal(size=9).astype(dtype)
-    rows = arrays_of(module, X, dtype)
+def test_row_dot(X, module, functions):
+    vector = np.random.default_rng(1).normal(size=9).astype(DTYPE)
+    rows = arrays_of(module, X)
     for i, row in each_row(X):
         expected = row @ vector.astype(np.float64)
-        atol = 20 * float(np.finfo(dtype).eps)
+        atol = 20 * float(np.finfo(DTYPE).eps)
         assert functions["row_dot"](rows, i, vector) == pytest.approx(expected, abs=atol)
         assert functions["row_dot_double"](rows, i, vector) == pytest.approx(expected, abs=1e-14)
 
 
-def test_add_row(X, module, functions, dtype):
-    rows = arrays_of(module, X, dtype)
+def test_add_row(X, module, functions):
+    rows = arrays_of(module, X)
     for i, row in each_row(X):
         out = np.arange(9.0)
-        functions["add_row"](rows, i, dtype(-1.5), out)
+        functions["add_row"](rows, i, DTYPE(-1.5), out)
         np.testing.assert_allclose(out, np.arange(9) - 1.5 * row, atol=2e-6)
 
 
-def test_add_row_and_squares(X, module, functions, dtype):
-    rows = arrays_of(module, X, dtype)
+def test_add_row_and_squares(X, module, functions):
+    rows = arrays_of(module, X)
     for i, row in each_row(X):
         out, squares = np.arange(9.0), np.ones(9)
         functions["add_row_and_squares"](rows, i, -1.5, 0.3, out, squares)
@@ -99,13 +95,13 @@ def test_add_row_and_squares(X, module, functions, dtype):
         np.testing.assert_allclose(squares, 1 + 0.3 * row**2, atol=1e-14)
 
 
-def test_a_copy_of_sparse_rows_numbers_the_features_as_they_are_met(X, dtype):
-    rows = arrays_of(sparse_rows, X, dtype)
+def test_a_copy_of_sparse_rows_numbers_the_features_as_they_are_met(X):
+    rows = arrays_of(sparse_rows, X)
     chosen = np.array([3, 4, 11, 0], np.int32)
     nnz = np.count_nonzero(X[chosen])
     position, touched = np.full(9, -1, np.int32), np.empty(9, np.int32)
     # No more room than asked for, and a row more than needed.
-    out = np.empty(6, np.int64), np.empty(nnz, np.int32), np.empty(nnz, dtype)
+    out = np.empty(6, np.int64), np.empty(nnz, np.int32), np.empty(nnz, DTYPE)
     assert KINDS[sparse_rows]["is_compactable"](rows, chosen, nnz)
     assert not KINDS[sparse_rows]["is_compactable"](rows, chosen, nnz - 1)
     n_local = KINDS[sparse_rows]["compact"](rows, chosen, position, touched, out)
@@ -118,18 +114,18 @@ def test_a_copy_of_sparse_rows_numbers_the_features_as_they_are_met(X, dtype):
 
 
 def test_dense_rows_are_never_copied(X):
-    rows, functions = arrays_of(dense_rows, X, np.float64), KINDS[dense_rows]
+    rows, functions = arrays_of(dense_rows, X), KINDS[dense_rows]
     chosen, position = np.arange(2, dtype=np.int32), np.full(9, -1, np.int32)
     assert not functions["is_compactable"](rows, chosen, 10**9)
     assert functions["compact"](rows, chosen, position, position.copy(), rows) == 0
     assert (position == -1).all()
 
 
-def test_add_rows_sums_weighted_rows_and_the_constant_feature(X, module, dtype):
-    weight = np.random.default_rng(1).random(12).astype(dtype)
+def test_add_rows_sums_weighted_rows_and_the_constant_feature(X, module):
+    weight = np.random.default_rng(1).random(12).astype(DTYPE)
     chosen = np.array([0, 3, 3, 10], np.int32)
     out = np.ones(10)
-    row_sums_kernel(module)(arrays_of(module, X, dtype), read_only(chosen), read_only(weight), out)
+    row_sums_kernel(module)(arrays_of(module, X), read_only(chosen), read_only(weight), out)
     rows = np.hstack([X, np.ones((12, 1))])[chosen]
     expected = 1 + (weight[chosen, None].astype(np.float64) * rows).sum(axis=0)
     np.testing.assert_allclose(out, expected, rtol=1e-14)

@@ -131,8 +131,9 @@ def test_add_products(dtype, n, d, seed, intercept):
     np.testing.assert_allclose(curved, expected_curved, **CLOSE)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("cuts", [[0, N], [0, 7, TILE, TILE, 2 * TILE + 1, N]])
+@pytest.mark.parametrize(
+    ("dtype", "cuts"), [(np.float32, [0, N]), (np.float64, [0, 7, TILE, TILE, 2 * TILE + 1, N])]
+)
 def test_losses_and_derivatives(dtype, cuts):
     rng = np.random.default_rng(0)
     X = sp.random_array((N, D), density=0.4, rng=rng, format="csr").astype(dtype)
