@@ -30,7 +30,7 @@ def choose(scores, grid=None, **how):
     return *found, calls
 
 
-@pytest.mark.parametrize("top", range(12))
+@pytest.mark.parametrize("top", [0, 5, 11])
 def test_the_first_fold_goes_to_the_peak(top):
     scores = np.tile(-np.abs(np.arange(12.0) - top), (5, 1))
     best, found, n_run, calls = choose(scores, range(1, 11))

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from sklearn_xc._parallel.progress import StopFlag
-from sklearn_xc.one_vs_all.losses import LOSSES
 from sklearn_xc.one_vs_all.problem import sum_instances
 from sklearn_xc.one_vs_all.solver.newton_cg import solve_block
 
 CONVERGED, OUT_OF_ITERATIONS, STALLED = range(3)
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("loss", "fit_intercept"), [("squared_hinge", False), ("huber_hinge", True), ("logistic", True)]
+)
 def test_certificate_holds_and_is_recomputed_for_every_label(
     loss, fit_intercept, xy, make_problem, objective_of, solve
 ):
@@ -50,9 +50,10 @@ def test_certificate_holds_and_is_recomputed_for_every_label(
         assert fit_intercept or w[-1] == 0
 
 
-@pytest.mark.parametrize("dense", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("loss", "dtype", "dense"),
+    [("squared_hinge", "f4", False), ("squared_hinge", "f8", True), ("huber_hinge", "f8", False)],
+)
 def test_a_label_does_not_depend_on_the_labels_beside_it(
     loss, dtype, dense, xy, make_problem, solve
 ):

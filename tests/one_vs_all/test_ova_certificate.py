@@ -19,17 +19,18 @@ def gaps(report, exact):
 def clouds():
     """Standardised dense features, labels that are nearly separable: objectives fall a long way."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 30)).astype(np.float32)
+    X = rng.normal(size=(600, 30))
     scores = X @ rng.normal(size=(30, 12))
     Y = (scores > np.quantile(scores, np.linspace(0.8, 0.995, 12), axis=0).diagonal()).astype(int)
     return X, Y
 
 
-@pytest.mark.parametrize("init", ["msi", "zero", "bias", "ovap", "ovap++"])
-@pytest.mark.parametrize("loss", ["squared_hinge", "huber_hinge", "logistic"])
+@pytest.mark.parametrize(
+    ("init", "loss"), [("zero", "squared_hinge"), ("ovap++", "squared_hinge"), ("msi", "logistic")]
+)
 def test_every_label_is_near_its_optimum(init, loss, clouds):
     X, Y = clouds
-    exact = fit(X.astype(np.float64), Y, loss=loss, tol=1e-6).fit_report_
+    exact = fit(X, Y, loss=loss, tol=1e-6).fit_report_
     report = fit(X, Y, loss=loss, init=init).fit_report_
     assert (report["status"] == "converged").all()
     assert (report["suboptimality"] <= DEFAULT_GAP * report["objective"]).all()
@@ -39,7 +40,7 @@ def test_every_label_is_near_its_optimum(init, loss, clouds):
 
 def test_the_rule_alone_has_no_such_bound(clouds):
     X, Y = clouds
-    exact = fit(X.astype(np.float64), Y, tol=1e-6).fit_report_
+    exact = fit(X, Y, tol=1e-6).fit_report_
     report = fit(X, Y, tol=1.0).fit_report_
     assert (report["status"] == "converged").all()
     assert gaps(report, exact).max() > 10 * DEFAULT_GAP

@@ -53,8 +53,7 @@ def test_a_second_call_solves_nothing(n_jobs, expected, solved, tmp_path):
     assert len(solved) == n_solved
 
 
-@pytest.mark.parametrize("init", ["msi", "ovap++"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("init", "seed"), [("msi", 0), ("ovap++", 1)])
 def test_what_is_missing_or_damaged_is_solved_again(init, seed, solved, tmp_path):
     rng, plain = np.random.default_rng(seed), all_bytes(fitted(init=init))
     fitted(tmp_path, init=init)

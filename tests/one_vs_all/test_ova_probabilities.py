@@ -48,8 +48,9 @@ def test_after_a_sparse_fit_the_best_labels_are_stored(make, xy):
     np.testing.assert_allclose(logs.data, np.log(expit(scores.data)), rtol=1e-10)
 
 
-@pytest.mark.parametrize("kind", ["classes", "two classes", "dense", "sparse"])
-@pytest.mark.parametrize("together", [2**22, 28])
+@pytest.mark.parametrize(
+    ("kind", "together"), [("classes", 2**22), ("two classes", 28), ("dense", 28), ("sparse", 28)]
+)
 def test_best_labels_have_the_same(kind, together, xy, monkeypatch):
     monkeypatch.setattr("sklearn_xc.one_vs_all.model._CHUNK_SCORES", together)
     X, Y = xy

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from sklearn_xc import OvALinearXC
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.exceptions import PruningWarning, UnseenLabelWarning
-from sklearn_xc.one_vs_all.losses import LOSSES
 
 
 @pytest.fixture(scope="module", name="data")
@@ -31,14 +30,14 @@ def hits(model, X, Y, k=5):
     return Y.toarray()[np.arange(len(labels))[:, None], labels].sum()
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("prune", [0, 0.01])
-def test_the_default_is_silent_on_rows_of_unit_length(prune, loss, data):
-    assert not warnings_of(*data, loss=loss, prune=prune)[1]
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_the_default_is_silent_on_rows_of_unit_length(loss, data):
+    assert not warnings_of(*data, loss=loss, prune=0.01)[1]
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("make_y", [sp.csr_array, sp.csr_array.toarray])
+@pytest.mark.parametrize(
+    ("make_y", "loss"), [(sp.csr_array, "logistic"), (sp.csr_array.toarray, "squared_hinge")]
+)
 def test_too_much_is_warned_of(make_y, loss, data):
     X, Y = data
     with pytest.warns(PruningWarning, match="OvALinearXC: prune=2.0 raised the sum") as caught:

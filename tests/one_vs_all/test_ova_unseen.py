@@ -29,7 +29,7 @@ def fitted(request, data):
     return make(prune=0, **more).fit(*data)
 
 
-@pytest.mark.parametrize("k", [1, 25, 26, 27, 29, 30, 33])
+@pytest.mark.parametrize("k", [1, 26, 27, 33])
 def test_they_come_last_in_order(k, model, data):
     X = data[0]
     labels, scores = model.predict_topk(X, k)

@@ -6,7 +6,6 @@ import scipy.sparse as sp
 
 from sklearn_xc._parallel.engines import Engine
 from sklearn_xc.one_vs_all import warm_start
-from sklearn_xc.one_vs_all.losses import LOSSES
 from sklearn_xc.one_vs_all.starts import MeanSeparating
 from sklearn_xc.one_vs_all.training import solve_all
 
@@ -43,9 +42,9 @@ def dense(solutions, rows, d):
     return np.hstack([weights, stacked(solutions, rows, "intercepts")[:, None]])
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("Cs", [CS[:2], np.array([0.001, 0.5, 0.6, 40.0])], ids=len)
-def test_every_c_ends_at_its_optimum(Cs, loss, follow, objective_of, make_problem, xy):
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber_hinge", "logistic"])
+def test_every_c_ends_at_its_optimum(loss, follow, objective_of, make_problem, xy):
+    Cs = np.array([0.001, 0.5, 0.6, 40.0])
     by_C, rows = follow(Cs, loss=loss)
     assert len(by_C) == len(Cs)
     for C, solutions in zip(Cs, by_C, strict=True):

@@ -6,8 +6,7 @@ import pytest
 from sklearn_xc.one_vs_all.problem import check_range, sum_instances, sum_rows
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(("dtype", "fit_intercept"), [(np.float32, True), (np.float64, False)])
 def test_sums(dtype, fit_intercept, xy, make_problem):
     X, Y = xy
     weight = np.random.default_rng(0).random(X.shape[0]).astype(dtype)

@@ -23,8 +23,9 @@ def at_points(problem, points):
     return lanes
 
 
-@pytest.mark.parametrize("cost", [1.0, 300.0], ids=["alone", "preconditioned"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(
+    ("cost", "fit_intercept"), [(1.0, False), (300.0, True)], ids=["alone", "preconditioned"]
+)
 def test_directions_are_those_of_newton(fit_intercept, cost, xy, make_problem, objective_of):
     """More labels than lanes; with conjugate gradients to the end."""
     weight = 0.5 + np.random.default_rng(1).random(120)
