@@ -62,7 +62,7 @@ def test_labels_are_matched_by_name(model, monkeypatch):
 
 def test_features_are_matched_by_name(monkeypatch):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(X.toarray(), columns=[f"w{j}" for j in range(200)])
+    frame = pd.DataFrame(X.toarray().astype(float), columns=[f"w{j}" for j in range(200)])
     model = OvALinearXC(warm_start=True).fit(frame[frame.columns[:150]], Y)
     before = dict(zip(model.feature_names_in_, model.coef_.toarray().T, strict=True))
     found = starts(monkeypatch)
