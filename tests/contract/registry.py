@@ -458,6 +458,7 @@ if HAS_TRANSFORMERS:
         memory=(({}, "passes whose gradients follow of the encoder"),),
         no_table={"embedding_dim": 10**6, "vectorizer": None},
         answers=_ROWS.answers,
+        checked=(),
         many_labels=None,
         reads_texts=True,
     )
