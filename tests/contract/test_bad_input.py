@@ -1,5 +1,6 @@
 """What every estimator refuses, in which words, and that its model stays as it was."""
 
+import functools
 import re
 
 import numpy as np
@@ -45,12 +46,18 @@ def entry(name):
     return ENTRIES[name]
 
 
-@pytest.fixture(scope="module")
-def fitted(entry):
-    """Return a model that no test may change; what is computed on demand is there."""
-    model = entry.make().fit(X, Y)
+# pytest makes a fixture anew for each pair of a name and something else.
+@functools.cache
+def fitted_of(name):
+    model = ENTRIES[name].make().fit(X, Y)
     model.score(X, Y)
     return model
+
+
+@pytest.fixture
+def fitted(name):
+    """Return a model that no test may change; what is computed on demand is there."""
+    return fitted_of(name)
 
 
 @pytest.fixture(scope="module")
@@ -77,13 +84,19 @@ def asks(entry, model):
     return [*methods, *further, lambda x: model.score(x, Y[: np.shape(x)[0]])]
 
 
-@pytest.fixture(scope="module")
-def trainings(entry):
-    """Return all functions that train, of models of their own, which refusals leave as they are."""
+@functools.cache
+def trainings_of(name):
+    entry = ENTRIES[name]
     calls = [entry.make().fit, entry.make().fit(X, Y).fit]
     if entry.has("warm_start"):
         calls.append(entry.make(warm_start=True).fit(X, Y).fit)
     return calls
+
+
+@pytest.fixture
+def trainings(name):
+    """Return all functions that train, of models of their own, which refusals leave as they are."""
+    return trainings_of(name)
 
 
 def assert_refused(call, match, *arguments, error=(ValueError, TypeError), **named):
@@ -130,13 +143,13 @@ def test_instances(any_name, entry, fitted, trainings, kind):
             ask(bad)
 
 
-@pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
-def test_another_number_of_features(any_name, entry, fitted, container):
+def test_another_number_of_features(any_name, entry, fitted):
     says = rf"X has 14 features, but {any_name} is expecting 15"
-    bad = container(X[:, :14])
+    bad = X[:, :14]
     for ask in asks(entry, fitted):
-        with pytest.raises(ValueError, match=says):
-            ask(bad)
+        for x in (bad, bad.toarray()):
+            with pytest.raises(ValueError, match=says):
+                ask(x)
     if entry.has("warm_start") and not (entry.labels_apart or entry.reads_texts):
         assert_refused(entry.make(warm_start=True).fit(X, Y).fit, says, bad, Y)
 
@@ -323,6 +336,7 @@ class TestLabelFeatures:
     @pytest.mark.parametrize("in_fit", [True, False])
     def test_refused(self, of, in_fit):
         Z = rows_of_labels()
+        calls = ENTRIES[of].make().fit, ENTRIES[of].make().fit(X, Y).fit
         for bad, says in (
             (LabelFeatures(Z[:4]), "label_features .*4 rows"),
             (["a", "b"], "label_features .*2 rows"),
@@ -332,7 +346,7 @@ class TestLabelFeatures:
             (7, "a matrix with a row for each label, or a seq"),
             (np.ma.masked_array(Z.toarray(), Z.toarray() > 0.5), "label_features.* masked array"),
         ):
-            for call in (ENTRIES[of].make().fit, ENTRIES[of].make().fit(X, Y).fit):
+            for call in calls:
                 if in_fit:
                     assert_refused(call, says, X, Y, label_features=bad)
                 else:
@@ -425,8 +439,10 @@ class TestLargeNumbers:
                     except ValueError as error:
                         assert re.search(r"\bX\b", str(error))  # noqa: PT017
 
-    @pytest.mark.parametrize(("dtype", "size"), [(np.float32, 3e38), (np.float64, 1e308)])
-    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    @pytest.mark.parametrize(
+        ("dtype", "size", "container"),
+        [(np.float32, 3e38, sp.csr_array.toarray), (np.float64, 1e308, sp.csr_array)],
+    )
     @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
     def test_answers(self, entry, container, dtype, size):
         """Sums of numbers of both signs: NaN would be among the scores."""
@@ -460,15 +476,18 @@ class TestLargeNumbers:
                 assert self.is_finite(entry, model, X)
 
 
-@pytest.mark.parametrize("what", ["targets", "memory", "names"])
-@pytest.mark.parametrize("is_warm", [False, True])
-def test_a_failed_fit_leaves_an_earlier_one(entry, what, is_warm):
+#: What is wrong, early or as late as before the training; whether the fit is a warm start.
+FAILURES = [
+    *((name, "memory" if name in having("max_memory") else "targets", False) for name in ENTRIES),
+    *((name, "memory", True) for name in having("warm_start")),
+    *((ONE, what, is_warm) for what in ("targets", "names") for is_warm in (False, True)),
+]
+
+
+@pytest.mark.parametrize(("of", "what", "is_warm"), FAILURES)
+def test_a_failed_fit_leaves_an_earlier_one(of, what, is_warm):
     """The new X had another width, and names, before something else turned out to be wrong."""
-    if is_warm and not entry.has("warm_start"):
-        pytest.skip("no warm starts")
-    if what == "memory" and not entry.has("max_memory"):
-        pytest.skip("no limit of its own")
-    model = entry.make(**{"warm_start": True} if is_warm else {}).fit(X, Y)
+    model = ENTRIES[of].make(**{"warm_start": True} if is_warm else {}).fit(X, Y)
     expected = model.predict_topk(X, 3)
     other = X if is_warm else pd.DataFrame(X.toarray()[:, :3], columns=list("abc"))
     y = Y
