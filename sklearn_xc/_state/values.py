@@ -226,7 +226,7 @@ class Writer:
             value = value.compact()
         self.n_compact += type(value).__name__ == "CompactWeights"
         kind = type(value)
-        name = name_of(type(value))
+        name = name_of(kind)
         if name is None:
             what = value.__qualname__ if isinstance(value, type) else kind.__qualname__
             raise TypeError(

@@ -8,7 +8,7 @@ from sklearn_xc._compile.jit import inlined, kernel
 #: Ends a sentence.
 END = -1
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_ONE, _3, _8, _11 = (np.uint64(number) for number in (1, 3, 8, 11))
+_ONE, _3, _11 = (np.uint64(number) for number in (1, 3, 11))
 
 
 @kernel
