@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_xc._compile.jit import inlined, kernel
 from sklearn_xc._weights.kernels.packed_lists import add_packed_list, weight_of_column
-from sklearn_xc._weights.kernels.selection import N_LANES, select_best
+from sklearn_xc._weights.kernels.selection import select_best
 
 _ONE = np.uint32(1)
 
@@ -39,21 +39,18 @@ def topk_rows(X, first, weights, bases, k, labels, best):
     labels, best : ndarray of int64 and float, of shape (n_rows, >= k)
         The leading k columns are overwritten.
     """
-    order = np.empty(_longest_row(X[0], first, labels.shape[0]), np.int64)
-    scores = np.zeros(weights[4].shape[1], best.dtype)
-    lanes = np.empty(N_LANES, best.dtype)
+    scores = np.empty(weights[4].shape[1], best.dtype)
     for r in range(labels.shape[0]):
-        _score_row(X, first + r, weights, bases, order, scores)
-        select_best(scores[: bases.shape[1]], k, labels[r], best[r], lanes)
+        _score_row(X, first + r, weights, bases, scores)
+        select_best(scores[: bases.shape[1]], k, labels[r], best[r])
 
 
 @kernel
 def score_rows(X, first, weights, bases, out):
     """Write the scores of all labels for some rows to `out`; else as ``topk_rows``."""
-    order = np.empty(_longest_row(X[0], first, out.shape[0]), np.int64)
-    scores = np.zeros(weights[4].shape[1], out.dtype)
+    scores = np.empty(weights[4].shape[1], out.dtype)
     for r in range(out.shape[0]):
-        _score_row(X, first + r, weights, bases, order, scores)
+        _score_row(X, first + r, weights, bases, scores)
         for label in range(out.shape[1]):
             out[r, label] = scores[label]
 
@@ -96,66 +93,46 @@ def score_pairs(X, weights, indptr, labels, bases, is_blank, is_left_out, x, out
 
 
 @inlined
-def _score_row(X, i, weights, bases, order, scores):
+def _score_row(X, i, weights, bases, scores):
     """Write the scores of all labels for row i."""
     indptr, indices, data = X
     w_indptr, w_labels, w_values, slot, columns, packing = weights
-    n = indptr[i + 1] - indptr[i]
-    n_lists = _order_row(indptr, indices, i, slot, order)
-    base = bases[np.int64(_is_blank(indptr, indices, i, w_indptr, slot))]
-    for label in range(base.shape[0]):
-        scores[label] = base[label]
-    row, lists = (indices, data, order, n, n_lists), (w_indptr, w_labels, w_values)
-    _add_lists(row, lists, packing, scores)
-    _add_columns(row, slot, columns, packing, scores)
-
-
-@inlined
-def _order_row(indptr, indices, i, slot, order):
-    """Write the positions of the entries of a row, those with posting lists first.
-
-    Returns
-    -------
-    int
-        Number of entries with posting lists.
-    """
-    n_lists = 0
+    base = bases[1]  # no label has a weight on any feature of the row
     for t in range(indptr[i], indptr[i + 1]):
-        order[n_lists] = t
-        n_lists += slot[np.uint32(indices[t])] < 0
-    at = n_lists
-    for t in range(indptr[i], indptr[i + 1]):
-        if slot[np.uint32(indices[t])] >= 0:
-            order[at] = t
-            at += 1
-    return n_lists
-
-
-@inlined
-def _add_lists(row, lists, packing, scores):
-    """Add the features of a row that have posting lists to `scores`."""
-    indices, data, order, _, n_lists = row
-    begins, w_labels, w_values = lists
-    for q in range(n_lists):
-        t = np.uint64(order[q])
         j = np.uint32(indices[t])
-        value = _scaled(data[t], j, packing)
-        if packing is None:
-            for p in range(np.uint64(begins[j]), np.uint64(begins[j + _ONE])):
-                scores[np.uint32(w_labels[p])] += value * w_values[p]
-        else:  # packed: `w_labels` has the number of postings
-            widths, _, weight_of_code = packing
-            begin, count, width = np.uint64(begins[j]), np.uint64(w_labels[j]), np.uint64(widths[j])
-            add_packed_list(value, begin, count, width, weight_of_code, w_values, scores)
+        if slot[j] >= 0 or w_indptr[j + _ONE] > w_indptr[j]:
+            base = bases[0]
+    for label in range(scores.shape[0]):
+        scores[label] = base[label] if label < base.shape[0] else 0
+    places, m = np.empty(indptr[i + 1] - indptr[i], np.int64), 0  # of entries with columns
+    for t in range(indptr[i], indptr[i + 1]):
+        j = np.uint32(indices[t])
+        if slot[j] >= 0:
+            places[m] = t
+            m += 1
+        else:
+            _add_list(j, data[t], w_indptr, w_labels, w_values, packing, scores)
+    _add_columns(indices, data, places[:m], slot, columns, packing, scores)
 
 
 @inlined
-def _add_columns(row, slot, columns, packing, scores):
-    """Add the features of a row that have columns to `scores`, four at a time."""
-    indices, data, order, n, n_lists = row
-    q = n_lists
-    while q + 4 <= n:
-        t0, t1, t2, t3 = order[q], order[q + 1], order[q + 2], order[q + 3]
+def _add_list(j, value, begins, w_labels, w_values, packing, scores):
+    """Add `value` times the posting list of feature j to `scores`."""
+    if packing is None:  # numba compiles one of the branches
+        for p in range(np.uint64(begins[j]), np.uint64(begins[j + _ONE])):
+            scores[np.uint32(w_labels[p])] += value * w_values[p]
+    else:  # packed: `w_labels` has the number of postings
+        widths, scales, weight_of_code = packing
+        begin, n, width = np.uint64(begins[j]), np.uint64(w_labels[j]), np.uint64(widths[j])
+        add_packed_list(value * scales[j], begin, n, width, weight_of_code, w_values, scores)
+
+
+@inlined
+def _add_columns(indices, data, places, slot, columns, packing, scores):
+    """Add the entries of a row at some places, which have columns, to `scores`, four at a time."""
+    q = 0
+    while q + 4 <= places.shape[0]:
+        t0, t1, t2, t3 = places[q], places[q + 1], places[q + 2], places[q + 3]
         j0, j1, j2, j3 = indices[t0], indices[t1], indices[t2], indices[t3]
         v0, v1 = _scaled(data[t0], j0, packing), _scaled(data[t1], j1, packing)
         v2, v3 = _scaled(data[t2], j2, packing), _scaled(data[t3], j3, packing)
@@ -165,9 +142,9 @@ def _add_columns(row, slot, columns, packing, scores):
             w2, w3 = _weight(c2[label], packing, scores), _weight(c3[label], packing, scores)
             scores[label] += (v0 * w0 + v1 * w1) + (v2 * w2 + v3 * w3)
         q += 4
-    while q < n:
-        j0 = indices[order[q]]
-        v0 = _scaled(data[order[q]], j0, packing)
+    while q < places.shape[0]:
+        j0 = indices[places[q]]
+        v0 = _scaled(data[places[q]], j0, packing)
         c0 = columns[slot[j0]]
         for label in range(scores.shape[0]):
             scores[label] += v0 * _weight(c0[label], packing, scores)
@@ -188,22 +165,3 @@ def _weight(entry, packing, scores):
     if packing is None:
         return entry
     return weight_of_column(entry, scores)
-
-
-@inlined
-def _is_blank(indptr, indices, i, w_indptr, slot):
-    """Return whether no label has a weight on any feature of row i."""
-    for t in range(indptr[i], indptr[i + 1]):
-        j = np.uint32(indices[t])
-        if slot[j] >= 0 or w_indptr[j + _ONE] > w_indptr[j]:
-            return False
-    return True
-
-
-@inlined
-def _longest_row(indptr, first, n_rows):
-    """Return the largest number of non-zeros in some rows."""
-    longest = 0
-    for i in range(first, first + n_rows):
-        longest = max(longest, indptr[i + 1] - indptr[i])
-    return longest
