@@ -111,7 +111,7 @@ def test_conjugate_gradients():
 
             def call(gradient, diagonal, work, X=X, curvatures=curvatures):
                 cg = 1e-6, 0.5, 4
-                return solve(X, chosen, curvatures, 1.0, gradient, diagonal, cg, work)
+                return solve(X, chosen, curvatures, 1.0, 1.0, gradient, diagonal, cg, work)
 
             gradient, diagonal = rng.normal(size=d + 2), 1.0 + rng.random(d + 2)
             assert_places_do_not_matter(call, [gradient, diagonal, np.zeros((6, d + 2))])

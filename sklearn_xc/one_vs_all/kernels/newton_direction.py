@@ -7,8 +7,7 @@ multiples of this untouched part of w, and one scalar represents it. Local vecto
 part.
 
 The gradient is computed in float64 from the current weights. Its norm is therefore a certificate:
-the objective is 1-strongly convex, so it is at most ``|g|^2 / 2`` above its minimum
-(``certified_norm``).
+the objective is 1-strongly convex, so it is at most ``|g|^2 / 2`` above its minimum.
 """
 
 import functools
@@ -19,75 +18,26 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._compile.jit import inlined
-from sklearn_xc.one_vs_all.kernels.line_search import point_of, squared_norm, step_limit
+from sklearn_xc.one_vs_all.kernels.newton_step import squared_norm
 
+#: A Newton step may raise the mean score of all rows by this share of its distance from the kink:
+#: others would give most rows a loss. It is shortened at most to LEAST_SHARE: the minimum may lie
+#: beyond the kink.
+APPROACH, LEAST_SHARE = 0.7, 0.06
 #: A difference of squared norms below this share of them has lost too many digits.
 _CANCELLED = 1e-8
 #: Powers of two up to this exponent have an inverse in float64.
 LARGEST_EXPONENT = 1000
 
 
-@inlined
-def certified_norm(objective, gap):
-    """Return the gradient norm that certifies an objective to a relative gap."""
-    return np.sqrt(2.0 * gap * objective)
-
-
-@inlined
-def inverse_power_of_two(norm):
-    """Return a power of two that times `norm` is in [0.5, 1)."""
-    exponent = math.frexp(norm)[1]
-    return math.ldexp(1.0, -min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT))
-
-
 @functools.cache
-def gradient_function(rows_of: ModuleType) -> Any:
-    """Return ``add_gradient`` for ``sparse_rows`` or ``dense_rows``."""
-    add_row_and_squares = rows_of.add_row_and_squares
-
-    @inlined
-    def add_gradient(X, rows, slopes, curvatures, gradient, diagonal):
-        """Add the losses' part of gradient and Hessian diagonal over some rows.
-
-        Parameters
-        ----------
-        X : tuple of ndarray
-            Rows, as `rows_of` reads them.
-        rows : ndarray of int32
-            Row numbers.
-        slopes, curvatures : ndarray of float64 of shape (>= len(rows),)
-            First and second derivative of the loss by the row's score.
-        gradient, diagonal : ndarray of float64 of shape (n_local + 2,)
-            Added to; the intercept is last but one.
-        """
-        intercept = gradient.shape[0] - 2
-        for r in range(rows.shape[0]):
-            i = np.uint32(rows[r])
-            add_row_and_squares(X, i, slopes[r], curvatures[r], gradient, diagonal)
-            gradient[intercept] += slopes[r]
-            diagonal[intercept] += curvatures[r]
-
-    return add_gradient
-
-
-@functools.cache
-def product_function(rows_of: ModuleType) -> Any:
-    """Return ``add_loss_product`` for ``sparse_rows`` or ``dense_rows``."""
+def cg_function(rows_of: ModuleType) -> Any:
+    """Return ``conjugate_gradients`` for ``sparse_rows`` or ``dense_rows``."""
     row_dot, add_row = rows_of.row_dot, rows_of.add_row
 
     @inlined
     def add_loss_product(X, rows, curvatures, intercept, vector, out):
-        """Add the losses' part of ``H @ vector`` to `out`, and return its product with `vector`.
-
-        Parameters
-        ----------
-        X, rows, curvatures
-            As for ``add_gradient``.
-        intercept : float
-            1 or 0: whether there is an intercept.
-        vector, out : ndarray of shape (n_local + 2,)
-            Of the dtype of X.
-        """
+        """Add the losses' part of ``H @ vector`` to `out`, and return its product with `vector`."""
         dtype = vector.dtype.type
         n_local = vector.shape[0] - 2
         shift = dtype(intercept) * vector[n_local]
@@ -103,25 +53,23 @@ def product_function(rows_of: ModuleType) -> Any:
         out[n_local] += intercept * shift_sum
         return total
 
-    return add_loss_product
-
-
-@functools.cache
-def cg_function(rows_of: ModuleType) -> Any:
-    """Return ``conjugate_gradients`` for ``sparse_rows`` or ``dense_rows``."""
-    add_loss_product = product_function(rows_of)
-
     @inlined
-    def conjugate_gradients(X, rows, curvatures, intercept, gradient, diagonal, cg, work):
-        """Solve ``H s = -gradient`` roughly; return the number of products with H.
+    def conjugate_gradients(X, rows, curvatures, intercept, scale, gradient, diagonal, cg, work):
+        """Solve ``H s = -scale * gradient`` roughly; return the number of products with H.
 
         Stops when the last step's share of the decrease of the quadratic model is small: after the
         k-th step, ``k (Q_k - Q_{k-1}) / Q_k <= tolerance``.
 
         Parameters
         ----------
-        X, rows, curvatures, intercept
-            As for ``add_loss_product``.
+        X, rows : tuple of ndarray, and ndarray of int32
+            Active rows, as `rows_of` reads them.
+        curvatures : ndarray of float64 of shape (>= len(rows),)
+            Second derivative of the loss by the row's score.
+        intercept : float
+            1 or 0: whether there is an intercept.
+        scale : float
+            A power of two.
         gradient, diagonal : ndarray of float64 of shape (m,)
             Gradient and Hessian diagonal.
         cg : tuple of (float, float, int)
@@ -144,7 +92,7 @@ def cg_function(rows_of: ModuleType) -> Any:
         squares = np.float64(0.0)
         for j in range(m):
             condition[j] = 1.0 / ((1.0 - diagonal_weight) + diagonal_weight * diagonal[j])
-            downhill[j] = -gradient[j]
+            downhill[j] = -scale * gradient[j]
             step[j] = 0
             residual[j] = downhill[j]
             p = condition[j] * residual[j]
@@ -186,39 +134,59 @@ def cg_function(rows_of: ModuleType) -> Any:
 
 
 @inlined
-def add_ridge_gradient(w, norm2, n_local, is_copy, scratch, gradient):
-    """Add the ridge's part of the gradient, that of the untouched features as one coordinate."""
-    d = w.shape[0] - 1
-    untouched = 0.0
-    if is_copy:
+def limit_step(lane, kink, mean, w, v):
+    """Shorten a step from w to v that takes the mean of all rows too near to the kink, or beyond.
+
+    `mean` has length d + 1, constant feature last. Returns the squared norm of the new v.
+    """
+    score = mean[mean.shape[0] - 1] * w[w.shape[0] - 1]
+    rise = mean[mean.shape[0] - 1] * (v[v.shape[0] - 1] - w[w.shape[0] - 1])
+    norm2 = np.float64(0.0)
+    for j in range(mean.shape[0] - 1):
+        score += mean[j] * w[j]
+        rise += mean[j] * (v[j] - w[j])
+        norm2 += np.float64(v[j]) * np.float64(v[j])
+    room = APPROACH * (kink - score)
+    if 0.0 < room < rise:
+        share = max(room / rise, LEAST_SHARE)
+        for j in range(mean.shape[0]):
+            v[j] = w[j] + share * (v[j] - w[j])
+        lane.slope *= share
+        return squared_norm(v)
+    return norm2
+
+
+@functools.cache
+def direction_function(rows_of: ModuleType) -> Any:
+    """Compile the Newton direction for a layout of rows."""
+    add_row_and_squares, conjugate_gradients = rows_of.add_row_and_squares, cg_function(rows_of)
+
+    @inlined
+    def add_ridge(w, norm2, position, touched, gradient):
+        """Add the ridge's part of the gradient; the norm of the untouched features comes last."""
+        n_local = gradient.shape[0] - 2
+        d = w.shape[0] - 1
         local2 = np.float64(0.0)
         for j in range(n_local):
-            weight = np.float64(w[np.uint32(scratch.touched[j])])
+            weight = np.float64(w[np.uint32(touched[j])])
             gradient[j] += weight
             local2 += weight * weight
-        untouched2 = norm2 - local2
-        if untouched2 < _CANCELLED * norm2:
+        gradient[n_local] += np.float64(w[d])
+        untouched2 = norm2 - local2 if n_local < d else 0.0
+        if untouched2 < _CANCELLED * norm2 and n_local < d:
             untouched2 = 0.0
             for j in range(d):
-                if scratch.position[j] < 0:
+                if position[j] < 0:
                     untouched2 += np.float64(w[j]) * np.float64(w[j])
-        untouched = np.sqrt(untouched2)
-    else:
-        for j in range(n_local):
-            gradient[j] += np.float64(w[j])
-    gradient[n_local] += np.float64(w[d])
-    gradient[n_local + 1] = untouched
-    return untouched
+        gradient[n_local + 1] = math.sqrt(untouched2)
 
-
-@inlined
-def write_trial(w, v, n_local, is_copy, scratch, scale, untouched, intercept):
-    """Write the trial point at the end of the step in ``work[0]``, divided by `scale`."""
-    step = scratch.work[0]
-    dtype = w.dtype.type
-    length = 1.0 / scale
-    d = w.shape[0] - 1
-    if is_copy:
+    @inlined
+    def write_trial(w, v, touched, untouched, scale, intercept, step):
+        """Write the trial point at the end of `step`, divided by `scale`."""
+        n_local = step.shape[0] - 2
+        d = w.shape[0] - 1
+        dtype = w.dtype.type
+        length = dtype(1.0 / scale)
         # The untouched coordinates move along w.
         factor = dtype(1.0)
         if dtype(scale * untouched) > 0.0:
@@ -226,66 +194,61 @@ def write_trial(w, v, n_local, is_copy, scratch, scale, untouched, intercept):
         for j in range(d):
             v[j] = factor * w[j]
         for j in range(n_local):
-            t = np.uint32(scratch.touched[j])
-            v[t] = w[t] + dtype(length) * step[j]
-    else:
-        for j in range(d):
-            v[j] = w[j] + dtype(length) * step[j]
-    v[d] = w[d] + dtype(intercept * length) * step[n_local]
-
-
-@functools.cache
-def direction_function(loss: Any, rows_of: ModuleType) -> Any:
-    """Compile the Newton direction for a loss and a layout of rows."""
-    add_gradient = gradient_function(rows_of)
-    conjugate_gradients = cg_function(rows_of)
-    limit_step = step_limit(loss, rows_of)
-    has_kink = loss.has_kink
+            t = np.uint32(touched[j])
+            v[t] = w[t] + length * step[j]
+        v[d] = w[d] + dtype(intercept) * length * step[n_local]
 
     @inlined
-    def find_direction(data, lanes, k, X, rows, n_local, is_copy, cg, scratch):
+    def find_direction(X, rows, bends, lane, w, v, position, touched, cg, sums, work):
         """Compute the gradient; unless it certifies the label, set the next trial point.
 
         Parameters
         ----------
-        X, rows, n_local, is_copy
-            Active rows, where `is_copy` in a copy over their own `n_local` features.
+        X, rows : tuple of ndarray, and ndarray of int32
+            Active rows, over their own n_local features.
+        bends : ndarray of float64 of shape (2, >= len(rows))
+            First and second derivatives of the loss by their scores.
+        lane : record of LANE
+        w, v : ndarray of shape (d + 1,)
+            The current point, and the trial point to write.
+        position, touched : ndarray of int32 of shape (d,) and (n_local,)
+            The local number of each feature, or -1; the features.
+        cg : tuple
+            As for ``conjugate_gradients``.
+        sums, work : ndarray of float64 of shape (2, n_local + 2), and of shape (6, >= n_local + 2)
+            Work space.
         """
-        w = point_of(lanes, k, lanes.current[k])
-        v = point_of(lanes, k, 1 - lanes.current[k])
-        m = n_local + 2
-        gradient = scratch.derivatives[0, :m]
-        diagonal = scratch.derivatives[1, :m]
+        slopes, curvatures, gradient, diagonal = bends[0], bends[1], sums[0], sums[1]
+        m = gradient.shape[0]
         for j in range(m):
             gradient[j] = 0.0
             diagonal[j] = 1.0
-        add_gradient(X, rows, scratch.slopes, scratch.curvatures, gradient, diagonal)
-        gradient[n_local] *= data.intercept
-        untouched = add_ridge_gradient(w, lanes.norm2[k], n_local, is_copy, scratch, gradient)
+        for r in range(rows.shape[0]):
+            i = np.uint32(rows[r])
+            add_row_and_squares(X, i, slopes[r], curvatures[r], gradient, diagonal)
+            gradient[m - 2] += slopes[r]
+            diagonal[m - 2] += curvatures[r]
+        gradient[m - 2] *= lane.intercept
+        add_ridge(w, lane.norm2, position, touched, gradient)
         norm2 = np.float64(0.0)
         for j in range(m):
             norm2 += gradient[j] * gradient[j]
-        lanes.gradient_norm[k] = np.sqrt(norm2)
-        certified = certified_norm(lanes.objective[k], data.gap)
-        lanes.threshold[k] = min(lanes.threshold[k], certified)
-        if lanes.gradient_norm[k] <= lanes.threshold[k]:
+        norm = math.sqrt(norm2)
+        lane.gradient_norm = norm
+        lane.threshold = min(lane.threshold, math.sqrt(2.0 * lane.gap * lane.objective))
+        if norm <= lane.threshold:
             return
         # A power of two changes no digit, and squares of the scaled gradient fit into float32.
-        scale = inverse_power_of_two(lanes.gradient_norm[k])
-        for j in range(m):
-            gradient[j] *= scale
-        curvatures, work = scratch.curvatures, scratch.work
-        lanes.n_products[k] += conjugate_gradients(
-            X, rows, curvatures, data.intercept, gradient, diagonal, cg, work
+        exponent = min(max(math.frexp(norm)[1], -LARGEST_EXPONENT), LARGEST_EXPONENT)
+        scale = math.ldexp(1.0, -exponent)
+        lane.n_products += conjugate_gradients(
+            X, rows, curvatures, lane.intercept, scale, gradient, diagonal, cg, work
         )
+        step = work[0, :m]
         slope = np.float64(0.0)
         for j in range(m):
-            slope += gradient[j] * np.float64(work[0, j])
-        length = 1.0 / scale
-        lanes.slope[k] = slope * length * length
-        write_trial(w, v, n_local, is_copy, scratch, scale, untouched, data.intercept)
-        if has_kink and data.sample.shape[0] > 0:
-            limit_step(data, lanes, k, w, v, scratch)
-        lanes.trial_norm2[k] = squared_norm(v)
+            slope += gradient[j] * np.float64(step[j])
+        lane.slope = slope / scale
+        write_trial(w, v, touched, gradient[m - 1], scale, lane.intercept, step)
 
     return find_direction

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._compile.jit import inlined, kernel
-from sklearn_xc.one_vs_all.kernels.line_search import ROUNDING
+from sklearn_xc.one_vs_all.kernels.newton_step import ROUNDING
 
 _ONE = np.uint64(1)
 _MAX_STEPS, _MAX_HALVINGS = 12, 12

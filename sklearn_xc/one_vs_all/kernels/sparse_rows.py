@@ -48,6 +48,17 @@ def add_row_and_squares(X, i, scale, weight, out, squares):
 
 
 @inlined
+def rows_of_lane(X, lane):
+    """Return the rows of a lane: some of X, with row pointers of their own, or all."""
+    indptr, indices, data = X
+    first = lane.first_pointer
+    own = indptr[first : first + lane.n_rows + 1]
+    start = lane.first_entry
+    stop = start + own[lane.n_rows]
+    return own, indices[start:stop], data[start:stop]
+
+
+@inlined
 def is_compactable(X, rows, room):
     """Return whether `rows` have at most `room` non-zeros."""
     indptr = X[0]

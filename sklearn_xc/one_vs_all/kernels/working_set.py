@@ -145,7 +145,8 @@ def copy_rows_of_lanes(
     position : ndarray of int32 of shape (d,)
         Work space, -1 between calls.
     sets : tuple of ndarray
-        ``(indptr, indices, data, weight, first_entry)``, overwritten: as in ``WorkingSets``.
+        ``(indptr, indices, data, weight, first_entry)``, overwritten: rows of all lanes, with row
+        pointers of their own from position ``row_indptr[c] + c`` on, and where entries begin.
     feature_indptr, features : ndarray of int64 and int32
         Overwritten: X's numbers of each lane's features; room for one per non-zero.
     """
@@ -189,33 +190,37 @@ def copy_rows_of_lanes(
 
 
 @kernel
-def mix_points(sets, lists, mixtures, dense, points, norm2):
+def mix_points(X, weight, lanes, lists, mixtures, dense, points):
     """Write start vectors: a multiple of the sum of the positives plus one of a shared vector.
 
     Parameters
     ----------
-    sets : WorkingSets
+    X, weight
+        Rows of the working sets, and their weights.
+    lanes : structured ndarray
+        `state` of ``Lanes``. Changed in place: squared norms of the trial points.
     lists : tuple of ndarray of int64 and int32
         ``(indptr, features)``: X's numbers of each lane's features.
     mixtures : tuple of ndarray of float64 of shape (n_lanes,), (n_lanes,) and (d + 1,)
         ``(of_positives, of_shared, shared)``: both multiples, and the vector, intercept last.
     dense : ndarray of float64 of shape (d + 1,)
         Work space, 0 between calls.
-    points, norm2 : ndarray of float and float64
+    points : ndarray of float
         Overwritten as by ``move_points``.
     """
+    indptr, indices, data = X
     feature_indptr, features = lists
     of_positives, of_shared, shared = mixtures
-    for c in range(norm2.shape[0]):
+    for c in range(lanes.shape[0]):
         width = feature_indptr[c + 1] - feature_indptr[c] + 1
         first = 2 * (feature_indptr[c] + c)
-        row, entry = sets.first_row[c], sets.first_entry[c]
+        row, pointer, entry = lanes[c].first_row, lanes[c].first_pointer, lanes[c].first_entry
         bias = 0.0
-        for r in range(sets.y_indptr[c + 1] - sets.y_indptr[c]):
-            cost = np.float64(sets.weight[row + r])
-            for t in range(sets.indptr[row + c + r], sets.indptr[row + c + r + 1]):
-                j = np.uint32(sets.indices[entry + t])
-                dense[j] += cost * np.float64(sets.data[entry + t])
+        for r in range(lanes[c].n_positives):
+            cost = np.float64(weight[row + r])
+            for t in range(indptr[pointer + r], indptr[pointer + r + 1]):
+                j = np.uint32(indices[entry + t])
+                dense[j] += cost * np.float64(data[entry + t])
             bias += cost
         total = 0.0
         for p in range(width - 1):
@@ -226,31 +231,31 @@ def mix_points(sets, lists, mixtures, dense, points, norm2):
         points[first + width - 1] = (
             of_positives[c] * bias + of_shared[c] * shared[shared.shape[0] - 1]
         )
-        norm2[c] = total
+        lanes[c].trial_norm2 = total
 
 
 @kernel
-def keep_near_rows(sets, lanes, prune, kinks, kept):
+def keep_near_rows(X, lanes, points, prune, kinks, kept):
     """Mark the rows of each lane that are positives or have a score above a number.
 
     The larger score of before and after pruning counts.
     """
+    indptr, indices, data = X
     for c in range(kinks.shape[0]):
-        row, entry = sets.first_row[c], sets.first_entry[c]
-        first = lanes.first[c] + lanes.current[c] * lanes.width[c]
-        bias = np.float64(lanes.points[first + lanes.width[c] - 1])
-        n_first = sets.y_indptr[c + 1] - sets.y_indptr[c] + 1
-        for r in range(sets.n_rows[c]):
-            start, stop = sets.indptr[row + c + r], sets.indptr[row + c + r + 1]
+        row, pointer, entry = lanes[c].first_row, lanes[c].first_pointer, lanes[c].first_entry
+        first = lanes[c].first + lanes[c].current * lanes[c].width
+        bias = np.float64(points[first + lanes[c].width - 1])
+        for r in range(lanes[c].n_rows):
+            start, stop = indptr[pointer + r], indptr[pointer + r + 1]
             score = bias
             for t in range(np.uint64(entry + start), np.uint64(entry + stop)):
-                w = lanes.points[first + np.int64(sets.indices[t])]
-                score += np.float64(sets.data[t]) * np.float64(larger_when_pruned(w, prune))
-            kept[row + r] = r < n_first or not score <= kinks[c]
+                w = points[first + np.int64(indices[t])]
+                score += np.float64(data[t]) * np.float64(larger_when_pruned(w, prune))
+            kept[row + r] = r <= lanes[c].n_positives or not score <= kinks[c]
 
 
 @kernel
-def move_points(old_points, lists, dense, points, norm2):
+def move_points(old_points, lists, dense, points, lanes):
     """Write points as trial points over the features of other working sets.
 
     Parameters
@@ -263,12 +268,12 @@ def move_points(old_points, lists, dense, points, norm2):
         Work space, 0 between calls.
     points : ndarray of float
         Overwritten: the trial point of lane c begins at ``2 * (indptr[c] + c)``.
-    norm2 : ndarray of float64 of shape (n_lanes,)
-        Overwritten with the squared norms, without intercepts.
+    lanes : structured ndarray
+        `state` of ``Lanes``. Changed in place: squared norms of the trial points.
     """
     old_indptr, old_features, old_weights = old_points
     feature_indptr, features = lists
-    for c in range(norm2.shape[0]):
+    for c in range(lanes.shape[0]):
         shift = c
         for t in range(old_indptr[c], old_indptr[c + 1]):
             dense[np.uint32(old_features[t])] = old_weights[t + shift]
@@ -280,7 +285,7 @@ def move_points(old_points, lists, dense, points, norm2):
             total += np.float64(w) * np.float64(w)
             at += 1
         points[at] = old_weights[old_indptr[c + 1] + c]
-        norm2[c] = total
+        lanes[c].trial_norm2 = total
         for t in range(old_indptr[c], old_indptr[c + 1]):
             dense[np.uint32(old_features[t])] = 0
 
@@ -296,13 +301,13 @@ def take_lists(indptr, which, shift, values, out_indptr, out):
 
 
 @kernel
-def prune_points(lanes, prune, lists, verified, dense, weights, rises):
+def prune_points(lanes, points, prune, lists, verified, dense, weights, rises):
     """Write the current points and their pruned versions, and how far scores may have risen.
 
     Parameters
     ----------
-    lanes : Lanes
-        The trial points become the pruned ones.
+    lanes, points
+        `state` and `points` of ``Lanes``. The trial points become the pruned ones.
     prune : float
         Smaller weights become 0.
     lists : tuple of ndarray of int64 and int32
@@ -320,9 +325,9 @@ def prune_points(lanes, prune, lists, verified, dense, weights, rises):
     feature_indptr, features = lists
     verified_indptr, verified_features, verified_weights = verified
     for c in range(rises.shape[0]):
-        width = lanes.width[c]
-        at = lanes.first[c] + lanes.current[c] * width
-        trial = lanes.first[c] + (1 - lanes.current[c]) * width
+        width = lanes[c].width
+        at = lanes[c].first + lanes[c].current * width
+        trial = lanes[c].first + (1 - lanes[c].current) * width
         base = feature_indptr[c] + c
         for t in range(verified_indptr[c], verified_indptr[c + 1]):
             dense[np.uint32(verified_features[t])] = larger_when_pruned(
@@ -331,18 +336,18 @@ def prune_points(lanes, prune, lists, verified, dense, weights, rises):
         squares = 0.0
         norm2 = 0.0
         for j in range(width - 1):
-            w = lanes.points[at + j]
+            w = points[at + j]
             v = w if abs(w) >= prune else w - w
             weights[base + j] = w
-            lanes.points[trial + j] = v
+            points[trial + j] = v
             norm2 += np.float64(v) * np.float64(v)
             i = np.uint32(features[feature_indptr[c] + j])
             squares += max(np.float64(max(w, v)) - np.float64(dense[i]), 0.0) ** 2
             dense[i] = 0
-        b = lanes.points[at + width - 1]
-        lanes.points[trial + width - 1] = b
+        b = points[at + width - 1]
+        points[trial + width - 1] = b
         weights[base + width - 1] = b
-        lanes.trial_norm2[c] = norm2
+        lanes[c].trial_norm2 = norm2
         # Features that are no longer in the set have weight 0.
         for t in range(verified_indptr[c], verified_indptr[c + 1]):
             i = np.uint32(verified_features[t])

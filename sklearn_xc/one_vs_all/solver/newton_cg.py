@@ -10,7 +10,7 @@ places:
 ==============================================  =================================================
 start vector, such as mean-separating           ``_Block._begin``, ``starts.msi``
 rows with a loss at the trial points            ``screening``, ``kernels.screen``
-objective, line search, sufficient decrease     ``kernels.line_search``: ``take_step``
+objective, line search, sufficient decrease     ``kernels.newton_step``: ``take_step``
 gradient, certificate, Hessian products, CG     ``kernels.newton_direction``: ``find_direction``
 stopping rule ``|g| <= eps |g(0)|``             ``_Block.finish_step``
 pruning, and its effect on the objective        ``_Block._prune``
@@ -36,23 +36,18 @@ from sklearn_xc._parallel.memory import format_bytes
 from sklearn_xc._parallel.progress import StopFlag
 from sklearn_xc.one_vs_all.kernels.block_newton import (
     MAX_FLAT,
-    Lanes,
-    Rows,
     Scratch,
-    WorkingSets,
     block_newton_kernel,
     list_weights,
-    make_lanes,
     measure_start,
     norm_of_difference,
     prune_point,
 )
-from sklearn_xc.one_vs_all.kernels.line_search import NEWTON, PRUNED
+from sklearn_xc.one_vs_all.kernels.lanes import NEWTON, PRUNED, Lanes
 from sklearn_xc.one_vs_all.problem import (
     FEWEST_ROWS,
     InstanceSums,
     OneVsAllProblem,
-    sample_of,
     sum_rows,
 )
 from sklearn_xc.one_vs_all.solver.screening import CsrScreen, make_screen
@@ -71,10 +66,9 @@ from sklearn_xc.one_vs_all.solver.working_sets import (
     working_set_bytes,
 )
 
-CG_TOLERANCE = 0.5
-CG_MAX_ITER = 100
-PRECONDITIONER_WEIGHT = 0.01
-_CG = CG_TOLERANCE, PRECONDITIONER_WEIGHT, CG_MAX_ITER
+#: Of conjugate gradients: tolerance, weight of the Hessian's diagonal in the preconditioner, and
+#: the most iterations.
+_CG = 0.5, 0.01, 100
 #: A gradient at zero counts as zero up to this many times the rounding of its sum.
 _ROUNDINGS = 8.0
 
@@ -82,10 +76,6 @@ _ROUNDINGS = 8.0
 _COPY_FEATURES = 8
 #: Candidates of the lanes in a call of ``advance``: Ctrl-C waits for its end.
 _CHUNK_ROWS = 2**20
-
-#: Sample of rows for ``limit_step``: share of all rows, least and largest number.
-SAMPLE_SHARE = 0.01
-SAMPLE_LIMITS = (128, 512)
 
 #: Tolerance and certificate of the problem whose solution is the shared negatives.
 _NEGATIVES_TOLERANCE, _NEGATIVES_GAP = 1e-3, 1e-4
@@ -176,8 +166,8 @@ def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int, side_by_side: b
         smooth = smooth_workspace_bytes(n, d, itemsize)
         return points + smooth + 7 * (d + 2) * (8 + itemsize)
     points = (d + 1) * n_lanes * (2 * itemsize + 2)
-    lists = 2 * n * n_lanes * 4
-    vectors = n * (4 * 3 + 8 * 5) + (d + 2) * (4 * 2 + 8 * 3 + 6 * itemsize)
+    lists = n * n_lanes * 4
+    vectors = n * (4 * 2 + 8 * 4) + (d + 2) * (4 * 3 + 8 * 3 + 7 * itemsize)
     copy = _COPY_FEATURES * d * (4 + itemsize)
     sets = 0 if n < FEWEST_ROWS else working_set_bytes(n, d, n_lanes, itemsize)
     return points + lists + vectors + copy + sets
@@ -374,8 +364,9 @@ class _Block:
     smooth : SmoothNewton or None
         Takes the place of `screen` and `advance` for losses that are never zero.
     advance : callable
-        The kernel, which reads `data` and `no_sets`, and moves `lanes`, with `scratch` as work
-        space.
+        The kernel, which moves `lanes`, with `scratch` as work space.
+    mean : ndarray of float64 of shape (d + 1,)
+        Mean of the instances, which limits the length of steps; empty without a kink.
     """
 
     problem: OneVsAllProblem
@@ -398,21 +389,10 @@ class _Block:
         if problem.is_side_by_side:
             self.smooth = SmoothNewton(problem, _CG, self._check_stop)
         self.screen = make_screen(problem, n_lanes)
-        self.data = Rows(
-            problem.instances.arrays,
-            problem.weight,
-            sums.weight,
-            sample_of(
-                problem.n_samples, int(np.clip(SAMPLE_SHARE * problem.n_samples, *SAMPLE_LIMITS))
-            ),
-            problem.y_indptr,
-            problem.y_rows,
-            problem.intercept,
-            problem.relative_gap,
-        )
+        mean = sums.total / sums.weight if problem.loss.has_kink else np.zeros(0)
+        self.mean = read_only(mean.astype(problem.dtype))
         self.lanes = _lanes(problem, n_lanes)
         self.scratch = _make_scratch(problem, self.smooth is not None)
-        self.no_sets = _no_working_sets(problem, n_lanes)
         self.occupants: list[_Label | None] = [None] * n_lanes
         self.parents = None
         if self.initialiser is not None:
@@ -448,7 +428,6 @@ class _Block:
         at_kink = KinkSolver(self.problem, negatives, self.scratch, self._check_stop)
         solver = WorkingSetSolver(
             self.problem,
-            self.data,
             self.screen,
             negatives.weight,
             self.advance,
@@ -569,6 +548,8 @@ class _Block:
         lanes.label[k] = label
         lanes.plus[k] = plus
         lanes.minus[k] = minus
+        first, last = problem.y_indptr[label : label + 2]
+        lanes.first_positive[k], lanes.n_positives[k] = first, last - first
         lanes.purpose[k] = NEWTON
         lanes.objective[k] = np.inf
         for counter in (lanes.n_active, lanes.n_halved, lanes.n_flat, lanes.slope):
@@ -615,23 +596,24 @@ class _Block:
         if self.smooth is not None:
             self.smooth.advance(self.lanes, occupied)
             return
-        problem = self.problem
-        labels = self.lanes.label[occupied]
-        n_positives = problem.y_indptr[labels + 1] - problem.y_indptr[labels]
-        n_candidates = self.screen.list_candidates(self.lanes, occupied, self._check_stop)
-        work = n_candidates[: len(occupied)] + n_positives
-        if not problem.loss.has_kink:
-            work[:] = problem.n_samples
+        problem, lanes = self.problem, self.lanes
+        n_candidates = self.screen.list_candidates(lanes, occupied, self._check_stop)
+        n_listed = n_candidates[: len(occupied)]
+        n_listed = np.where(n_listed < 0, problem.n_samples, n_listed)
+        work = n_listed + lanes.n_positives[occupied]
         first = 0
         while first < len(occupied):
             last = first + max(1, int((np.cumsum(work[first:]) <= _CHUNK_ROWS).sum()))
             self.advance(
-                self.data,
-                self.no_sets,
-                self.lanes,
+                problem.instances.arrays,
+                problem.weight,
+                problem.y_rows,
+                lanes.state,
+                lanes.points,
                 occupied[first:last],
                 self.screen.candidates[first:last],
                 n_candidates[first:last],
+                self.mean,
                 _CG,
                 self.scratch,
             )
@@ -721,33 +703,16 @@ class _Block:
 
 
 def _lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
+    """Return lanes that read all of X."""
     d = problem.n_features
-    return make_lanes(
+    return Lanes(
+        np.zeros(n_lanes * 2 * (d + 1), problem.dtype),
         np.zeros(n_lanes, np.int64),
-        problem.n_samples if problem.loss.has_kink else 0,
-        points=np.zeros(n_lanes * 2 * (d + 1), problem.dtype),
+        intercept=problem.intercept,
+        gap=problem.relative_gap,
         first=2 * (d + 1) * np.arange(n_lanes),
-        width=np.full(n_lanes, d + 1),
-    )
-
-
-def _no_working_sets(problem: OneVsAllProblem, n_lanes: int) -> WorkingSets:
-    """Return the working sets of lanes that read all of X."""
-    integers, indices, values = (
-        read_only(np.zeros(0, dtype)) for dtype in (np.int64, np.int32, problem.dtype)
-    )
-    return WorkingSets(
-        n_rows=np.full(n_lanes, -1),
-        first_row=np.zeros(n_lanes, np.int64),
-        first_entry=np.zeros(n_lanes, np.int64),
-        indptr=integers,
-        indices=indices,
-        data=values,
-        weight=values,
-        y_indptr=integers,
-        y_rows=indices,
-        gap=np.zeros(n_lanes),
-        max_iter=0,
+        width=d + 1,
+        n_rows=problem.n_samples,
     )
 
 
@@ -762,14 +727,11 @@ def _make_scratch(problem: OneVsAllProblem, is_smooth: bool) -> Scratch:
         local = (np.empty((0, 0), dtype),)  # dense rows are never copied
     return Scratch(
         rows=np.empty(n, np.int32),
-        sign=np.empty(n),
-        scores=np.empty(n),
-        changes=np.empty(n),
-        slopes=np.empty(n),
-        curvatures=np.empty(n),
         every_row=np.arange(n, dtype=np.int32),
+        numbers=np.empty((4, n)),
         position=np.full(d, -1, np.int32),
         touched=np.empty(d + 1, np.int32),
+        every_feature=np.arange(d + 1, dtype=np.int32),
         local=local,
         room=room,
         derivatives=np.empty((2, d + 2)),

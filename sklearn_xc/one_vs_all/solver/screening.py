@@ -10,7 +10,7 @@ import numpy as np
 
 from sklearn_xc._compile.jit import aligned_zeros
 from sklearn_xc._input.data import CsrRows, DenseRows
-from sklearn_xc.one_vs_all.kernels.block_newton import Lanes
+from sklearn_xc.one_vs_all.kernels.lanes import Lanes
 from sklearn_xc.one_vs_all.kernels.screen import (
     WIDTHS,
     clear_points,
@@ -38,7 +38,7 @@ def make_screen(problem: OneVsAllProblem, n_lanes: int) -> "Screen":
 
 
 class Screen:
-    """Lists nothing, for losses that are never zero: every row is active. Base class of the others.
+    """Lists no rows but -1, for all: where all have a loss. Base class of the others.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ class Screen:
         Returns
         -------
         ndarray of int64 of shape (>= len(occupied),)
-            Number of rows listed for each.
+            Number of rows listed for each, -1 for all rows.
         """
-        return np.zeros(len(occupied), np.int64)
+        return np.full(len(occupied), -1)
 
 
 class CsrScreen(Screen):

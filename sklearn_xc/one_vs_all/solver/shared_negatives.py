@@ -12,6 +12,7 @@ its working set, the share that minimises the objective over all rows. Often the
 stopping rule; otherwise it is a start.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,7 +22,6 @@ import scipy.sparse as sp
 
 from sklearn_xc._input.data import CsrRows
 from sklearn_xc.one_vs_all.kernels.block_newton import Scratch
-from sklearn_xc.one_vs_all.kernels.newton_direction import certified_norm
 from sklearn_xc.one_vs_all.kernels.shared_negatives import (
     balance_kernel,
     full_gradient_kernels,
@@ -175,7 +175,7 @@ class KinkSolver:
             objective, gradient_norm = self.over_all_rows.evaluate(
                 X, problem.weight, positives, costs, point, known, self.gradient
             )
-            enough = min(tolerance, certified_norm(objective, problem.relative_gap))
+            enough = min(tolerance, math.sqrt(2.0 * problem.relative_gap * objective))
             if not _NEAR * enough >= gradient_norm > enough:
                 break
             free = np.flatnonzero(np.abs(self.gradient[:-1]) > _FREE * enough).astype(np.int32)
@@ -199,7 +199,7 @@ class KinkSolver:
         """Return dense weights, and the scores of all rows and of the positives, as work space."""
         own = np.zeros(self.problem.n_features)
         own[features] = weights
-        scores = self.scratch.scores
+        scores = self.scratch.numbers[1]
         of_positives = np.empty(len(positives))
         score_alone(self.by_feature, features, own, positives, scores, of_positives)
         return own, scores, of_positives

@@ -13,14 +13,9 @@ import numpy as np
 
 from sklearn_xc._compile.emitters.row_lanes import LANES
 from sklearn_xc._compile.jit import aligned_zeros
-from sklearn_xc.one_vs_all.kernels.block_newton import Lanes
-from sklearn_xc.one_vs_all.kernels.line_search import (
-    MAX_HALVINGS,
-    PRUNED,
-    ROUNDING,
-    SUFFICIENT_DECREASE,
-)
-from sklearn_xc.one_vs_all.kernels.newton_direction import LARGEST_EXPONENT, certified_norm
+from sklearn_xc.one_vs_all.kernels.lanes import PRUNED, Lanes
+from sklearn_xc.one_vs_all.kernels.newton_direction import LARGEST_EXPONENT
+from sklearn_xc.one_vs_all.kernels.newton_step import MAX_HALVINGS, ROUNDING, SUFFICIENT_DECREASE
 from sklearn_xc.one_vs_all.kernels.smooth import (
     TILE,
     add_products,
@@ -56,8 +51,8 @@ class SmoothNewton:
     ----------
     problem : OneVsAllProblem
         With ``is_side_by_side``.
-    cg : tuple of (float, float, int)
-        Tolerance, weight of the diagonal in the preconditioner, and the most iterations.
+    cg : tuple
+        As for ``conjugate_gradients`` of ``newton_direction``.
     check : callable
         Called between the calls of compiled code.
     """
@@ -115,7 +110,7 @@ class SmoothNewton:
         lanes.current[taken] = 1 - lanes.current[taken]
         lanes.n_active[taken] = self.problem.n_samples
         lanes.gradient_norm[taken] = gradient_norm[is_taken]
-        certified = certified_norm(lanes.objective[taken], self.problem.relative_gap)
+        certified = np.sqrt(2.0 * self.problem.relative_gap * lanes.objective[taken])
         lanes.threshold[taken] = np.fmin(lanes.threshold[taken], certified)
 
         moves = np.zeros(LANES, bool)
@@ -221,7 +216,6 @@ class SmoothNewton:
 
         ``conjugate_gradients`` of ``newton_direction`` is the same for one label.
         """
-        tolerance, diagonal_weight, max_iter = self.cg
         problem = self.problem
         direction = self.vectors[2]
         product = self.vectors[3]
@@ -229,10 +223,10 @@ class SmoothNewton:
         alpha, beta, model = np.zeros((3, LANES))
         n_products = np.zeros(LANES, np.int64)
         begin_directions(
-            self.gradient, scale, self.condition, diagonal_weight, self.vectors, rz, squares
+            self.gradient, scale, self.condition, self.cg[1], self.vectors, rz, squares
         )
         going = moves.copy()
-        for iteration in range(1, max_iter + 1):
+        for iteration in range(1, self.cg[2] + 1):
             n_products += going
             bias = direction[-1].astype(np.float64)
             product[-1] = 0.0
@@ -261,9 +255,8 @@ class SmoothNewton:
             np.divide(rz, curved, out=alpha, where=going)
             take_steps(alpha, self.gradient, scale, self.condition, self.vectors, gained, new_rz)
             new_model = -0.5 * gained
-            going &= ~(
-                (new_model >= model) | (iteration * (new_model - model) >= tolerance * new_model)
-            )
+            gain = new_model - model
+            going &= ~((gain >= 0.0) | (iteration * gain >= self.cg[0] * new_model))
             if not going.any():
                 break
             model = new_model

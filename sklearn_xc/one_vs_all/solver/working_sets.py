@@ -25,14 +25,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._input.data import entry_places, read_only
-from sklearn_xc.one_vs_all.kernels.block_newton import (
-    Lanes,
-    Rows,
-    Scratch,
-    WorkingSets,
-    make_lanes,
-)
-from sklearn_xc.one_vs_all.kernels.line_search import PRUNED
+from sklearn_xc.one_vs_all.kernels.block_newton import Scratch
+from sklearn_xc.one_vs_all.kernels.lanes import PRUNED, Lanes
 from sklearn_xc.one_vs_all.kernels.row_search import (
     LARGEST,
     SMALLEST,
@@ -206,8 +200,6 @@ class WorkingSetSolver:
     Parameters
     ----------
     problem : OneVsAllProblem
-    data : Rows
-        All instances, for kernels.
     screen : CsrScreen
     negatives_weight : float
         Weight of the instance without features in each working set. It represents the many that are
@@ -224,7 +216,6 @@ class WorkingSetSolver:
     """
 
     problem: OneVsAllProblem
-    data: Rows
     screen: CsrScreen
     negatives_weight: float
     advance: Callable[..., None]
@@ -415,28 +406,37 @@ class WorkingSetSolver:
         m = len(batch)
         has_point = bool(batch.n_iter[0] >= 0)
         is_tight = np.full(m, has_point)
-        sets, lists = self._copy(batch, is_tight)
+        X, weight, first_entry, lists = self._copy(batch)
         feature_indptr, features = lists
-        most = int(sets.n_rows.max())
-        lanes = self._lanes(batch, is_tight, feature_indptr, most)
-        trials = lanes.points, lanes.trial_norm2
+        lanes = self._lanes(batch, is_tight, first_entry, feature_indptr)
+        state, points = lanes.state, lanes.points
         if has_point:
-            move_points(batch.points, lists, self.dense, *trials)
+            move_points(batch.points, lists, self.dense, points, state)
         else:
             mixtures = batch.of_positives, batch.of_shared, shared
-            mix_points(sets, lists, mixtures, self.dense2, *trials)
-        room = np.empty((1, most + 1), np.int32)
-        none = np.zeros(m, np.int64)
-        call = self.data, sets, lanes, np.arange(m), room, none, self.cg, self.scratch
+            mix_points(X, weight, state, lists, mixtures, self.dense2, points)
+        y_rows = entry_places(np.zeros(m, np.int64), batch.n_positives)[0].astype(np.int32)
+        none = np.zeros((1, 0), np.int32), np.full(m, -1), read_only(np.zeros(0, problem.dtype))
+        call = (
+            X,
+            weight,
+            read_only(y_rows),
+            state,
+            points,
+            np.arange(m),
+            *none,
+            self.cg,
+            self.scratch,
+        )
         self.advance(*call)
         n_products = batch.n_products + lanes.n_products
         weights, rises = np.empty(int(feature_indptr[-1]) + m, problem.dtype), np.empty(m)
         verified = batch.verified_indptr, batch.verified_features, batch.verified_weights
-        prune_points(lanes, problem.prune, lists, verified, self.dense, weights, rises)
+        prune_points(state, points, problem.prune, lists, verified, self.dense, weights, rises)
         intercept = weights[feature_indptr[1:] + np.arange(m)].astype(np.float64)
         kinks = self.kink - FAR * np.maximum(self.kink - intercept, LEAST_SLACK)
         kept = np.empty(len(batch.rows), np.bool_)
-        keep_near_rows(sets, lanes, problem.prune, kinks, kept)
+        keep_near_rows(X, state, points, problem.prune, kinks, kept)
         if has_point:
             lanes.purpose[:] = PRUNED
             self.advance(*call)
@@ -458,9 +458,12 @@ class WorkingSetSolver:
         )
 
     def _copy(
-        self, batch: Batch, is_tight: np.ndarray
-    ) -> tuple[WorkingSets, tuple[np.ndarray, np.ndarray]]:
-        """Return copies of the rows, and X's numbers of their features as lists."""
+        self, batch: Batch
+    ) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """Return copies of the rows, their weights, where entries of each label begin, and lists.
+
+        The lists are X's numbers of the features of each label.
+        """
         m = len(batch)
         dtype = self.problem.dtype
         order_by_length(self.X, batch.n_positives, batch.lists)
@@ -484,40 +487,41 @@ class WorkingSetSolver:
             feature_indptr,
             features,
         )
-        *copies, first_entry = out
-        y_indptr = np.concatenate(([0], np.cumsum(batch.n_positives)))
-        y_rows = entry_places(np.zeros(m, np.int64), batch.n_positives)[0].astype(np.int32)
-        sets = WorkingSets(
-            np.diff(batch.row_indptr),
-            batch.row_indptr[:-1].copy(),
-            first_entry,
-            *map(read_only, copies),
-            read_only(y_indptr),
-            read_only(y_rows),
-            np.where(is_tight, self.problem.relative_gap, FIRST_GAP),
-            self.problem.max_iter,
-        )
-        return sets, (feature_indptr, features[: feature_indptr[-1]])
+        indptr, indices, data, weight = map(read_only, out[:-1])
+        lists = feature_indptr, features[: feature_indptr[-1]]
+        return (indptr, indices, data), weight, out[-1], lists
 
     def _lanes(
-        self, batch: Batch, is_tight: np.ndarray, feature_indptr: np.ndarray, most: int
+        self,
+        batch: Batch,
+        is_tight: np.ndarray,
+        first_entry: np.ndarray,
+        feature_indptr: np.ndarray,
     ) -> Lanes:
         m = len(batch)
         problem = self.problem
         width = np.diff(feature_indptr) + 1
-        return make_lanes(
+        return Lanes(
+            self._room("points", int(2 * width.sum()), problem.dtype),
             np.arange(m),
-            most,
             plus=problem.plus[batch.label],
             minus=problem.minus[batch.label],
-            points=self._room("points", int(2 * width.sum()), problem.dtype),
+            intercept=problem.intercept,
+            gap=np.where(is_tight, problem.relative_gap, FIRST_GAP),
             first=2 * (feature_indptr[:-1] + np.arange(m)),
             width=width,
-            current=np.ones(m, np.int64),
-            objective=np.full(m, np.inf),
-            gradient_norm=np.full(m, np.inf),
+            current=1,
+            objective=np.inf,
+            gradient_norm=np.inf,
             threshold=np.where(is_tight, batch.tolerance, np.inf),
             n_iter=np.maximum(batch.n_iter, 0) - 1,
+            max_iter=problem.max_iter,
+            n_rows=np.diff(batch.row_indptr),
+            first_row=batch.row_indptr[:-1],
+            first_pointer=batch.row_indptr[:-1] + np.arange(m),
+            first_entry=first_entry,
+            n_positives=batch.n_positives,
+            first_positive=np.cumsum(batch.n_positives) - batch.n_positives,
         )
 
     def _hardly_moved(self, batch: Batch) -> np.ndarray:

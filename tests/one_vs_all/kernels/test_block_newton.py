@@ -12,34 +12,25 @@ from hypothesis import strategies as st
 from sklearn_xc._compile.jit import kernel
 from sklearn_xc._input.data import read_only
 from sklearn_xc.one_vs_all.kernels.block_newton import (
-    Rows,
-    WorkingSets,
     block_newton_kernel,
     measure_start,
     prune_point,
 )
-from sklearn_xc.one_vs_all.kernels.line_search import (
-    ACTIVE_FACTOR,
-    ACTIVE_SHARE,
-    APPROACH,
-    LEAST_SHARE,
-    MAX_HALVED,
+from sklearn_xc.one_vs_all.kernels.lanes import LANE, Lanes
+from sklearn_xc.one_vs_all.kernels.newton_direction import APPROACH, LEAST_SHARE
+from sklearn_xc.one_vs_all.kernels.newton_step import (
     MAX_HALVINGS,
-    MOST_ACTIVATED,
-    NEWTON,
-    SHORTER,
     SUFFICIENT_DECREASE,
-    mark_positives,
-    merge_rows,
+    list_rows,
 )
-from sklearn_xc.one_vs_all.solver.newton_cg import _lanes, _make_scratch, _no_working_sets
+from sklearn_xc.one_vs_all.solver.newton_cg import _lanes, _make_scratch
 
 #: Label of each lane: 7 is on every instance, 4 on none.
 LABELS = np.array([2, 0, 7, 4])
 #: Conjugate gradients to the end: the direction is that of the Newton system.
 EXACT = (0.0, 0.01, 400)
 
-merge, mark = kernel(merge_rows), kernel(mark_positives)
+merge = kernel(list_rows)
 row_lists = st.lists(st.integers(0, 30), unique=True).map(sorted)
 
 
@@ -56,22 +47,18 @@ class Block:
         self.objectives = [objective_of(problem, label) for label in labels]
         self.kink = problem.loss.active_below
         self.advance_lanes = block_newton_kernel(problem.loss, problem.rows_of)
+        self.X, self.weight = problem.instances.arrays, problem.weight
+        self.y_rows = problem.y_rows
         weight = problem.weight.astype(float)
-        self.data = Rows(
-            X=problem.instances.arrays,
-            weight=problem.weight,
-            total_weight=float(weight.sum()),
-            sample=as_rows(np.arange(0, n, 2)),
-            y_indptr=problem.y_indptr,
-            y_rows=problem.y_rows,
-            intercept=problem.intercept,
-            gap=problem.relative_gap,
-        )
-        self.lanes = _lanes(problem, m)._replace(active=np.full((m, n), -1, np.int32))
+        mean = weight @ self.objectives[0].rows / weight.sum()
+        has_kink = np.isfinite(self.kink)
+        self.mean = read_only(mean.astype(problem.dtype) if has_kink else np.zeros(0))
+        self.lanes = _lanes(problem, m)
         self.lanes.label[:] = labels
+        self.lanes.first_positive[:] = problem.y_indptr[labels]
+        self.lanes.n_positives[:] = np.diff(problem.y_indptr)[labels]
         self.lanes.plus[:], self.lanes.minus[:] = problem.plus[labels], problem.minus[labels]
         self.lanes.objective[:] = np.inf
-        self.sets = _no_working_sets(problem, m)
         self.scratch = _make_scratch(problem, False)
         if room is not None:
             indices, data = np.empty(max(room, 0), np.int32), np.empty(max(room, 0), problem.dtype)
@@ -95,25 +82,25 @@ class Block:
             lanes.slope[k] = gradient @ (trial - w) if slope is None else slope
 
     def candidates(self, k):
-        """List the rows that a screen would: those above the kink, and a few others."""
-        if np.isinf(self.kink) or self.sets.n_rows[k] >= 0:
-            return as_rows([])
+        """List the rows that a screen would: those above the kink, and a few others; -1 for all."""
+        if np.isinf(self.kink) or self.lanes.max_iter[k] > 0:
+            return -1
         above = self.objectives[k].rows @ self.trial(k).astype(float) > -self.kink
         some = np.arange(len(above)) % 7 == 3
         return as_rows(np.flatnonzero(above | some))
 
-    def advance(self, occupied=None, candidates=None):
-        """Call the kernel; the lists of a screen, if no others are given."""
+    def advance(self, occupied=None):
+        """Call the kernel with the lists of a screen."""
         occupied = np.arange(len(self.lanes.label)) if occupied is None else np.array(occupied)
-        if candidates is None:
-            candidates = [self.candidates(k) for k in occupied]
-        n = self.problem.n_samples if np.isfinite(self.kink) else 0
-        table = np.full((len(occupied), n), -1, np.int32)
-        counts = np.array([len(listed) for listed in candidates])
-        for c, listed in enumerate(candidates):
-            table[c, : len(listed)] = listed
+        table = np.full((len(occupied), self.problem.n_samples), -1, np.int32)
+        counts = np.full(len(occupied), -1)
+        for c, k in enumerate(occupied):
+            listed = self.candidates(k)
+            if not np.isscalar(listed):
+                table[c, : len(listed)], counts[c] = listed, len(listed)
         self.advance_lanes(
-            self.data, self.sets, self.lanes, occupied, table, counts, self.cg, self.scratch
+            *(self.X, self.weight, self.y_rows, self.lanes.state, self.lanes.points),
+            *(occupied, table, counts, self.mean, self.cg, self.scratch),
         )
 
     def start(self, points):
@@ -122,59 +109,28 @@ class Block:
             self.set_trial(k, point)
         self.advance()
 
-    def evaluate_anyway(self):
-        """Evaluate the trial points whatever they activate, as if halved often enough."""
-        self.lanes.n_halved[:] = MAX_HALVED
-
     def copy_of_lanes(self):
-        return type(self.lanes)(*[array.copy() for array in self.lanes])
+        given = {name: self.lanes.state[name].copy() for name in LANE.names}
+        return Lanes(self.lanes.points.copy(), **given)
 
     def active_rows(self, k, point):
         objective = self.objectives[k]
         margins = objective.signs * (objective.rows @ point)
         return np.flatnonzero(margins < self.kink)
 
-    def weight_of(self, rows):
-        return self.problem.weight[rows].sum(dtype=float)
-
     def share_of_the_step(self, k, step):
-        """Return how much of a Newton step may be tried, as the sampled rows tell."""
-        lanes, sample = self.lanes, self.data.sample
-        if np.isinf(self.kink) or self.sets.n_rows[k] >= 0 or not len(sample):
+        """Return how much of a Newton step may be tried, as the mean of the rows tells."""
+        if not len(self.mean):
             return 1.0
-        rows, weight = self.objectives[k].rows[sample], self.problem.weight[sample].astype(float)
-        scores, changes = rows @ self.point(k).astype(float), rows @ step
-        share, to_kink = 1.0, -self.kink - weight @ scores / weight.sum()
-        rise = weight @ changes / weight.sum()
-        if to_kink > 0 and rise > APPROACH * to_kink:
-            share = max(APPROACH * to_kink / rise, LEAST_SHARE)
-        before = self.weight_of(lanes.active[k, : lanes.n_active[k]])
-        before += self.weight_of(self.problem.positives(lanes.label[k]))
-        most = max(ACTIVE_FACTOR * before / self.data.total_weight, MOST_ACTIVATED) * weight.sum()
-        while weight[scores + share * changes > -self.kink].sum() > most and share > LEAST_SHARE:
-            share = max(SHORTER * share, LEAST_SHARE)
-        return share
+        to_kink = -self.kink - self.mean @ self.point(k).astype(float)
+        rise = self.mean @ step
+        return max(APPROACH * to_kink / rise, LEAST_SHARE) if 0 < APPROACH * to_kink < rise else 1.0
 
-    def activates_many(self, k, candidates):
-        """Tell whether a lane's trial point is to be halved without evaluation."""
+    def is_accepted(self, k):
+        """Return whether the objective falls enough at the trial point."""
         lanes = self.lanes
-        may = lanes.purpose[k] == NEWTON and np.isfinite(lanes.objective[k])
-        if not may or lanes.n_halved[k] >= MAX_HALVED or np.isinf(self.kink):
-            return False
-        before = self.weight_of(lanes.active[k, : lanes.n_active[k]])
-        before += self.weight_of(self.problem.positives(lanes.label[k]))
-        negatives = max(ACTIVE_FACTOR * before, ACTIVE_SHARE * self.data.total_weight)
-        return self.weight_of(candidates) > negatives
-
-    def step_to_take(self, k):
-        """Return the first of 1, 1/2, 1/4... that gives enough decrease, or 0."""
-        lanes, w = self.lanes, self.point(k).astype(float)
-        change = self.trial(k).astype(float) - w
-        for lam in 0.5 ** np.arange(1 + MAX_HALVINGS):
-            value = self.objectives[k].value(w + lam * change)
-            if value <= lanes.objective[k] + SUFFICIENT_DECREASE * lam * lanes.slope[k]:
-                return lam
-        return 0.0
+        value = self.objectives[k].value(self.trial(k).astype(float))
+        return value <= lanes.objective[k] + SUFFICIENT_DECREASE * lanes.slope[k]
 
 
 def assert_lane_is_right(block, k):
@@ -184,10 +140,7 @@ def assert_lane_is_right(block, k):
     gradient, hessian = objective.gradient(w), objective.hessian(w)
     assert lanes.objective[k] == pytest.approx(objective.value(w), rel=1e-12)
     assert lanes.gradient_norm[k] == pytest.approx(np.linalg.norm(gradient), rel=1e-9, abs=1e-12)
-    active = block.active_rows(k, w)
-    assert lanes.n_active[k] == len(active)
-    if np.isfinite(block.kink):
-        np.testing.assert_array_equal(lanes.active[k, : len(active)], active)
+    assert lanes.n_active[k] == len(block.active_rows(k, w))
     assert lanes.norm2[k] == pytest.approx(w[:-1] @ w[:-1], rel=1e-12)
     assert lanes.n_halved[k] == 0
     if lanes.gradient_norm[k] == 0:
@@ -201,17 +154,6 @@ def assert_lane_is_right(block, k):
     assert lanes.slope[k] == pytest.approx(gradient @ step, rel=tolerance, abs=tolerance)
     assert lanes.trial_norm2[k] == pytest.approx(v[:-1] @ v[:-1], rel=1e-12)
     assert lanes.n_products[k] >= 1
-
-
-def assert_moved_by(lam, block, k, before):
-    """Compare a lane's current point with the one between its last two points."""
-    w, v = before.iterate(k), before.trial(k)
-    if lam == 1:
-        np.testing.assert_array_equal(block.point(k), v)
-    else:
-        between = (1 - lam) * w.astype(float) + lam * v.astype(float)
-        atol = 3 * np.finfo(w.dtype).eps * max(np.abs(w).max(), np.abs(v).max())
-        np.testing.assert_allclose(block.point(k), between, rtol=0, atol=atol)
 
 
 def assert_scratch_is_as_it_was(block):
@@ -276,18 +218,16 @@ def test_newton_steps_are_those_of_the_dense_algorithm(
     for _ in range(4):
         # Near the minimum rounding decides.
         active = np.flatnonzero(block.lanes.gradient_norm > 1e-3 * first)
-        candidates = {k: block.candidates(k) for k in active}
         before = block.copy_of_lanes()
-        is_halved = {k: block.activates_many(k, candidates[k]) for k in active}
-        expected = {k: block.step_to_take(k) for k in active}
-        block.advance(active, candidates.values())
+        is_accepted = {k: block.is_accepted(k) for k in active}
+        block.advance(active)
         for k in active:
-            if is_halved[k]:
+            if is_accepted[k]:
+                assert block.lanes.step_length[k] == 0.5 ** before.n_halved[k]
+                np.testing.assert_array_equal(block.point(k), before.trial(k))
+                assert_lane_is_right(block, k)
+            else:
                 assert block.lanes.step_length[k] == -1
-                continue
-            assert block.lanes.step_length[k] == expected[k] * 0.5 ** before.n_halved[k]
-            assert_moved_by(expected[k], block, k, before)
-            assert_lane_is_right(block, k)
     assert_scratch_is_as_it_was(block)
 
 
@@ -303,23 +243,32 @@ def test_a_step_too_long_is_halved_until_it_decreases_enough(
         w = block.point(k).astype(float)
         block.set_trial(k, w + factor * (block.trial(k) - w))
         block.lanes.slope[k] *= promise
-    block.evaluate_anyway()
-    before = block.copy_of_lanes()
-    expected = np.array([block.step_to_take(k) for k in range(len(LABELS))])
-    assert (expected < 1).any()
-    assert (expected > 0).all() == (factor > 0)
-    block.advance()
-    np.testing.assert_array_equal(block.lanes.step_length, expected * 0.5**MAX_HALVED)
-    for k, lam in enumerate(expected):
-        if lam == 0:
-            assert block.lanes.current[k] == before.current[k]
-            np.testing.assert_array_equal(block.point(k), before.iterate(k))
-            np.testing.assert_array_equal(block.trial(k), before.trial(k))
-            assert block.lanes.objective[k] == before.objective[k]
-            assert block.lanes.n_products[k] == 0
-        else:
-            assert_moved_by(lam, block, k, before)
+    lanes, n_halved = block.lanes, np.zeros(len(LABELS), int)
+    left = list(range(len(LABELS)))
+    while left:
+        k, before, is_accepted = left[0], block.copy_of_lanes(), block.is_accepted(left[0])
+        block.advance([k])
+        if is_accepted:
+            assert lanes.step_length[k] == 0.5 ** n_halved[k]
+            np.testing.assert_array_equal(block.point(k), before.trial(k))
             assert_lane_is_right(block, k)
+            left.pop(0)
+            continue
+        n_halved[k] += 1
+        w, v = before.iterate(k).astype(float), before.trial(k).astype(float)
+        np.testing.assert_array_equal(block.point(k), before.iterate(k))
+        atol = 3 * np.finfo(dtype).eps * max(np.abs(w).max(), np.abs(v).max())
+        np.testing.assert_allclose(block.trial(k), 0.5 * (w + v), rtol=0, atol=atol)
+        trial = block.trial(k)[:-1].astype(float)
+        assert lanes.trial_norm2[k] == pytest.approx(trial @ trial, rel=1e-12)
+        assert lanes.slope[k] == 0.5 * before.slope[k]
+        assert lanes.objective[k] == before.objective[k]
+        assert lanes.n_products[k] == 0
+        assert lanes.step_length[k] == (-1 if n_halved[k] <= MAX_HALVINGS else 0)
+        if lanes.step_length[k] == 0:
+            left.pop(0)
+    assert (n_halved > 0).any()
+    assert (n_halved <= MAX_HALVINGS).all() == (factor > 0)
     assert_scratch_is_as_it_was(block)
 
 
@@ -349,28 +298,33 @@ class TestWorkingSets:
                 features[k] = rng.permutation(np.unique(X[rows[k]].indices))
             positives[k] = np.flatnonzero(np.isin(rows[k], of_label))
             copies[k] = X[rows[k]][:, features[k]]
-            block.lanes.label[k] = k
-            block.lanes.n_iter[k] = -1
         n_rows = np.array([len(listed) for listed in rows])
         n_entries = np.array([copy.nnz for copy in copies])
-        block.sets = WorkingSets(
-            n_rows=np.where(np.isin(np.arange(m), chosen), n_rows, -1),
-            first_row=np.cumsum(n_rows) - n_rows,
-            first_entry=np.cumsum(n_entries) - n_entries,
-            indptr=read_only(np.concatenate([c.indptr for c in copies]).astype(np.int64)),
-            indices=read_only(np.concatenate([c.indices for c in copies]).astype(np.int32)),
-            data=read_only(np.concatenate([c.data for c in copies])),
-            weight=read_only(problem.weight[np.concatenate(rows)]),
-            y_indptr=read_only(np.cumsum([0, *map(len, positives)])),
-            y_rows=read_only(as_rows(np.concatenate(positives))),
-            gap=np.broadcast_to(gap, m).astype(float),
-            max_iter=max_iter,
+        block.X = tuple(
+            read_only(np.concatenate([getattr(c, name) for c in copies]).astype(dtype))
+            for name, dtype in (("indptr", "i8"), ("indices", "i4"), ("data", X.dtype))
         )
+        block.weight = read_only(problem.weight[np.concatenate(rows)])
+        block.y_rows = read_only(as_rows(np.concatenate(positives)))
+        block.mean = read_only(np.zeros(0, X.dtype))
         width = np.array([len(listed) + 1 for listed in features])
-        block.lanes = block.lanes._replace(
-            points=np.zeros(2 * width.sum(), problem.dtype),
+        n_positives = np.array([len(listed) for listed in positives])
+        lanes = block.lanes
+        block.lanes = Lanes(
+            np.zeros(2 * width.sum(), problem.dtype),
+            lanes.label,
+            **{name: lanes.state[name] for name in ("plus", "minus", "intercept", "objective")},
+            gap=gap,
+            n_rows=n_rows,
+            first_row=np.cumsum(n_rows) - n_rows,
+            first_pointer=np.cumsum(n_rows + 1) - n_rows - 1,
+            first_entry=np.cumsum(n_entries) - n_entries,
+            n_positives=n_positives,
+            first_positive=np.cumsum(n_positives) - n_positives,
             first=2 * (np.cumsum(width) - width),
             width=width,
+            n_iter=-1,
+            max_iter=max_iter,
         )
         return rows, features
 
@@ -419,8 +373,7 @@ class TestWorkingSets:
             assert lanes.gradient_norm[k] <= lanes.threshold[k] == enough
             assert lanes.norm2[k] == pytest.approx(w[:-1] @ w[:-1], rel=1e-12)
             margins = objective.signs * (objective.rows @ w)
-            active = np.flatnonzero(margins < block.kink)
-            np.testing.assert_array_equal(lanes.active[k, : lanes.n_active[k]], active)
+            assert lanes.n_active[k] == (margins < block.kink).sum()
             assert 1 <= lanes.n_iter[k] <= lanes.n_products[k]
             found = scipy.optimize.minimize(
                 objective.value,
@@ -436,19 +389,13 @@ class TestWorkingSets:
         assert_scratch_is_as_it_was(block)
 
 
-@given(a=row_lists, b=row_lists)
-def test_merge_rows_writes_the_union_and_no_more(a, b):
-    union = sorted({*a, *b})
-    out = np.full(len(union) + 1, -7, np.int32)
-    assert merge(as_rows(a), as_rows(b), out) == len(union)
-    assert out.tolist() == [*union, -7]
-
-
-@given(rows=row_lists, positives=row_lists)
-def test_mark_positives(rows, positives):
-    sign = np.full(len(rows) + 1, 7.0)
-    mark(as_rows(rows), as_rows(positives), sign)
-    assert sign.tolist() == [1.0 if row in positives else -1.0 for row in rows] + [7.0]
+@given(others=row_lists, positives=row_lists)
+def test_list_rows_writes_the_union_with_signs_and_no_more(others, positives):
+    union = sorted({*others, *positives})
+    rows, sign = np.full(len(union) + 1, -7, np.int32), np.full(len(union) + 1, 7.0)
+    assert merge(as_rows(others), as_rows(positives), rows, sign) == len(union)
+    assert rows.tolist() == [*union, -7]
+    assert sign.tolist() == [1.0 if row in positives else -1.0 for row in union] + [7.0]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -15,7 +15,7 @@ from sparse_points import (
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc.one_vs_all.kernels import working_set
-from sklearn_xc.one_vs_all.kernels.block_newton import Lanes, WorkingSets
+from sklearn_xc.one_vs_all.kernels.lanes import Lanes
 
 
 def run_describe(instances, weight, positives, mean):
@@ -85,20 +85,15 @@ class Copies:
         assert (position == -1).all()
         self.features = features[: self.indptr[-1]]
         self.of_lane = in_pieces(self.indptr, self.features)
-        y_indptr, y_rows = pooled([range(k) for k in self.n_positives], np.int32)
-        self.sets = WorkingSets(
-            np.diff(row_indptr),
-            row_indptr[:-1].copy(),
-            first_entry,
-            indptr,
-            indices,
-            data,
-            weight,
-            y_indptr,
-            y_rows,
-            np.ones(m),
-            100,
-        )
+        self.sets = (indptr, indices, data), weight
+        n_rows = np.diff(row_indptr)
+        self.places = {
+            "n_rows": n_rows,
+            "first_row": row_indptr[:-1],
+            "first_pointer": row_indptr[:-1] + np.arange(m),
+            "first_entry": first_entry,
+            "n_positives": self.n_positives,
+        }
 
     def random_pool(self, rng, copies=2):
         """Return random points of the lanes one behind the other, each `copies` times as long."""
@@ -106,13 +101,12 @@ class Copies:
         values = rng.normal(size=n) * 10.0 ** rng.uniform(-4, 1, n)
         return np.where(rng.random(n) < 0.2, 0, values)
 
-    def lanes(self, points, current):
-        """Return Lanes with these points; what the kernels do not read is None."""
+    def lanes(self, points, current=0):
+        """Return lanes with these points."""
         width = np.diff(self.indptr) + 1
         first, m = 2 * (self.indptr[:-1] + np.arange(len(width))), len(width)
-        nothing = dict.fromkeys(Lanes._fields, np.empty(0))
-        known = {"points": points, "first": first, "width": width, "current": current}
-        return Lanes(**{**nothing, **known, "trial_norm2": np.full(m, np.nan)})
+        known = {"first": first, "width": width, "current": current, "trial_norm2": np.nan}
+        return Lanes(points, np.arange(m), **known, **self.places)
 
     def spread(self, c, point):
         """Return weights of a lane as a vector over the features of X."""
@@ -127,14 +121,14 @@ SIZES = {"n": st.integers(1, 15), "d": st.integers(1, 12), "m": st.integers(1, 5
 @given(exponent=scales(np.float64), **SIZES)
 def test_copies_of_rows(n, d, m, exponent, seed):
     copies = Copies(np.random.default_rng(seed), n, d, m, exponent)
-    sets = copies.sets
+    (indptr, indices, data), weight = copies.sets
     for c, rows in enumerate(copies.rows):
-        first, features = sets.first_row[c], copies.of_lane[c]
-        indptr = sets.indptr[first + c : first + c + len(rows) + 1]
-        at = sets.first_entry[c]
-        entries = slice(at, at + indptr[-1])
+        first, features = copies.places["first_row"][c], copies.of_lane[c]
+        own = indptr[first + c : first + c + len(rows) + 1]
+        at = copies.places["first_entry"][c]
+        entries = slice(at, at + own[-1])
         shape = (len(rows), len(features))
-        small = sp.csr_array((sets.data[entries], sets.indices[entries], indptr), shape=shape)
+        small = sp.csr_array((data[entries], indices[entries], own), shape=shape)
         dense = np.zeros((len(rows), d))
         dense[:, features] = small.toarray()
         expected = np.where((rows < 0)[:, None], 0, copies.X[rows])
@@ -142,7 +136,7 @@ def test_copies_of_rows(n, d, m, exponent, seed):
         assert set(features) == set(np.flatnonzero(expected.any(axis=0)))
         assert len(set(features)) == len(features)
         np.testing.assert_array_equal(
-            sets.weight[first : first + len(rows)],
+            weight[first : first + len(rows)],
             np.where(rows < 0, NEGATIVES, copies.weight[rows]),
         )
 
@@ -152,38 +146,39 @@ def test_points_that_are_mixed_and_moved(n, d, m, seed):
     rng = np.random.default_rng(seed)
     copies = Copies(rng, n, d, m)
     of_positives, of_shared, shared = rng.normal(size=m), rng.normal(size=m), rng.normal(size=d + 1)
-    points, norm2 = copies.random_pool(rng), np.full(m, np.nan)
-    before, dense = points.copy(), np.zeros(d + 1)
+    points = copies.random_pool(rng)
+    before, dense, lanes = points.copy(), np.zeros(d + 1), copies.lanes(points)
     working_set.mix_points(
-        copies.sets,
+        *copies.sets,
+        lanes.state,
         (copies.indptr, copies.features),
         (of_positives, of_shared, shared),
         dense,
         points,
-        norm2,
     )
     assert not dense.any()
     old = Points(rng, m, d)
-    moved, moved_norm2 = before.copy(), np.full(m, np.nan)
+    moved = before.copy()
+    moved_lanes = copies.lanes(moved)
     working_set.move_points(
         old.arrays,
         (copies.indptr, copies.features),
         dense,
         moved,
-        moved_norm2,
+        moved_lanes.state,
     )
     assert not dense.any()
     for c, rows in enumerate(copies.rows):
         own, features = rows[: copies.n_positives[c]], copies.of_lane[c]
         total = np.append(copies.weight[own] @ copies.X[own], copies.weight[own].sum())
         expected = (of_positives[c] * total + of_shared[c] * shared)[[*features, d]]
-        first = copies.lanes(points, None).first[c]
+        first = lanes.first[c]
         here, other = np.split(np.arange(2 * len(features) + 2) + first, 2)
         np.testing.assert_allclose(points[here], expected, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(norm2[c], (points[here][:-1] ** 2).sum())
+        np.testing.assert_allclose(lanes.trial_norm2[c], (points[here][:-1] ** 2).sum())
         np.testing.assert_array_equal(moved[here[:-1]], old.dense()[c, features])
         assert moved[here[-1]] == old.intercept[c]
-        np.testing.assert_allclose(moved_norm2[c], (moved[here][:-1] ** 2).sum())
+        np.testing.assert_allclose(moved_lanes.trial_norm2[c], (moved[here][:-1] ** 2).sum())
         for pool in (points, moved):
             np.testing.assert_array_equal(pool[other], before[other])
 
@@ -198,7 +193,8 @@ def test_points_that_are_pruned(n, d, m, prune, seed):
     weights, rises = copies.random_pool(rng, 1), np.full(m, np.nan)
     dense = np.zeros(d)
     working_set.prune_points(
-        lanes,
+        lanes.state,
+        points,
         prune,
         (copies.indptr, copies.features),
         verified.arrays,
@@ -218,4 +214,4 @@ def test_points_that_are_pruned(n, d, m, prune, seed):
         now = np.maximum(copies.spread(c, w), copies.spread(c, pruned))
         rise = np.linalg.norm(np.maximum(now - verified.dense(prune)[c], 0))
         np.testing.assert_allclose(rises[c], rise, rtol=1e-12)
-    np.testing.assert_array_equal(lanes.points, expected_points)
+    np.testing.assert_array_equal(points, expected_points)
