@@ -7,6 +7,7 @@ import pytest
 
 from sklearn_xc._parallel.progress import StopFlag
 from sklearn_xc.one_vs_all.problem import sum_instances
+from sklearn_xc.one_vs_all.solver import screening
 from sklearn_xc.one_vs_all.solver.newton_cg import solve_block
 
 CONVERGED, OUT_OF_ITERATIONS, STALLED = range(3)
@@ -110,3 +111,15 @@ def test_a_set_flag_stops_the_block(xy, make_problem):
     stop.set()
     with pytest.raises(KeyboardInterrupt):
         solve_block(problem, sums, None, None, labels, 4, stop)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_small_problem_needs_no_screen(dense, xy, make_problem, solve, monkeypatch):
+    problem = make_problem(*xy, dense=dense)
+    screened = solve(problem)[0]
+    monkeypatch.setattr(screening, "FEWEST_NONZEROS", problem.instances.arrays[-1].size)
+    monkeypatch.setattr(screening.CsrScreen, "list_candidates", None)
+    monkeypatch.setattr(screening.DenseScreen, "list_candidates", None)
+    found = solve(problem)[0]
+    for name in ("indptr", "indices", "values", "intercepts", "n_products", "objective"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(screened, name))

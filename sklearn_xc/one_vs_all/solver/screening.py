@@ -24,13 +24,16 @@ from sklearn_xc.one_vs_all.problem import OneVsAllProblem
 #: Rows and non-zeros of a call of a compiled screen: Ctrl-C waits for its end.
 _CHUNK_ROWS = 2**16
 _CHUNK_NONZEROS = 2**25
+#: Up to as many non-zeros of X, all rows are scored instead: a screen saves nothing then, and takes
+#: a second to compile.
+FEWEST_NONZEROS = 2**14
 #: Rows of a dense X that are scored at a time: with 64 lanes they stay in the cache.
 _CHUNK_DENSE_ROWS = 1024
 
 
 def make_screen(problem: OneVsAllProblem, n_lanes: int) -> "Screen":
     """Return the screen for a problem."""
-    if not problem.loss.has_kink:
+    if not problem.loss.has_kink or problem.instances.arrays[-1].size <= FEWEST_NONZEROS:
         return Screen(n_lanes, 0)
     if isinstance(problem.instances, DenseRows):
         return DenseScreen(problem, n_lanes)
