@@ -79,7 +79,7 @@ def test_what_is_missing_or_damaged_is_solved_again(init, seed, solved, tmp_path
 def test_under_a_limit_on_memory_other_blocks_are_solved_again(expected, solved, tmp_path):
     fitted(tmp_path)
     n_blocks = len(solved)
-    assert all_bytes(fitted(tmp_path, max_memory="500kB")) == expected
+    assert all_bytes(fitted(tmp_path, max_memory="400kB")) == expected
     assert len(solved) - n_blocks == len(parts(tmp_path)) > n_blocks
 
 

@@ -14,9 +14,6 @@ from sklearn_xc.one_vs_all.solver import newton_cg, working_sets
 from sklearn_xc.one_vs_all.solver.newton_cg import STATUS_NAMES, shared_negatives_of, solve_block
 from sklearn_xc.one_vs_all.starts import INITIALISERS, Given
 
-#: Everything by posting lists, by screens, or as it comes.
-ROUTES = {"posting lists": 1.0, "screens": 0.0, "both": 0.05}
-
 
 def texts(seed=0, n=300, d=80, n_labels=25, dtype=np.float64):
     """Rows like short texts: frequent and rare features, near-empty rows, equal rows."""
@@ -100,12 +97,9 @@ def assert_solved(problem, solution, ends, objective_of):
         assert solution.pruned_objective[label] == pytest.approx(value, rel=1e-10)
 
 
-@pytest.mark.parametrize(
-    ("loss", "route"),
-    [("squared_hinge", "both"), ("squared_hinge", "posting lists"), ("huber_hinge", "screens")],
-)
-def test_certificates_are_those_of_all_rows(loss, route, make_problem, objective_of, pay, answers):
-    pay(PASS_POSTINGS=ROUTES[route])
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber_hinge"])
+def test_certificates_are_those_of_all_rows(loss, make_problem, objective_of, pay, answers):
+    pay()
     X, Y = texts()
     rng = np.random.default_rng(0)
     problem = make_problem(
@@ -123,12 +117,10 @@ def test_certificates_are_those_of_all_rows(loss, route, make_problem, objective
     assert answers[False] > 0  # the label with a positive without features
 
 
-@pytest.mark.parametrize(
-    ("route", "shift"), [("posting lists", 0.0), ("screens", 0.3), ("both", -5.0)]
-)
-def test_given_sparse_starts(shift, route, make_problem, objective_of, pay, answers):
+@pytest.mark.parametrize("shift", [0.0, 0.3, -5.0])
+def test_given_sparse_starts(shift, make_problem, objective_of, pay, answers):
     """Near the optimum, above the kink, and far below it."""
-    pay(PASS_POSTINGS=ROUTES[route])
+    pay()
     problem = make_problem(*texts(1), tol=1e-8, prune=0.0)
     _, ends = solve(problem)
     ends[np.abs(ends) < 0.05] = 0.0
@@ -147,15 +139,14 @@ def test_given_sparse_starts(shift, route, make_problem, objective_of, pay, answ
     scale=st.sampled_from([1e-4, 0.1, 1.0, 30.0]),
     n=st.integers(8, 60),
     cost=st.sampled_from([0.01, 1.0, 100.0]),
-    route=st.sampled_from(list(ROUTES.values())),
 )
-def test_no_row_with_a_loss_is_missed(seed, scale, n, cost, route, fuzzed):
-    fuzzed(seed, scale, n, cost, route)
+def test_no_row_with_a_loss_is_missed(seed, scale, n, cost, fuzzed):
+    fuzzed(seed, scale, n, cost)
 
 
 @pytest.fixture(scope="module")
 def fuzzed(make_problem, objective_of):
-    def check(seed, scale, n, cost, route):
+    def check(seed, scale, n, cost):
         X, Y = texts(seed, n=n, d=12, n_labels=4)
         problem = make_problem(
             X * scale, Y, plus=np.full(4, cost), minus=np.full(4, cost), tol=1e-5, prune=0.02
@@ -165,7 +156,6 @@ def fuzzed(make_problem, objective_of):
                 "FEWEST_ROWS": 1e-9,
                 "FIRST_ROWS": (1, 1),
                 "LARGEST_SET": 1.0,
-                "PASS_POSTINGS": route,
                 "LARGEST_NEIGHBOURHOOD": 1.0,
             }.items():
                 patch.setattr(working_sets, name, value)

@@ -1,7 +1,7 @@
-"""Searches for the rows with the highest scores of a label, by posting lists.
+"""The rows with the highest scores of a label.
 
-A high score needs a feature of large weight, and few rows have one. What all other features can add
-is bounded by their norm. Where too many rows would be read, a screen lists them instead.
+``list_similar_rows`` finds first working sets by posting lists: a high score needs a feature of
+large weight, and few rows have one. The others choose among the rows that a screen lists.
 
 Posting lists are a tuple ``((indptr, rows, values), longest_row)``: X by feature, and the largest
 norm of a row. Sparse points are a tuple ``(indptr, features, weights)``, where the weights of point
@@ -275,126 +275,6 @@ def list_similar_rows(
     return out, is_rejected
 
 
-@inlined
-def weigh_point(indptr, points, m, slack, raising, values, squares):
-    """List the features of positive weight; return their number and the largest square.
-
-    The number is -1 if a weight or the slack is outside the range of float32 sums.
-    """
-    point_indptr, features, weights = points
-    n = np.uint32(0)
-    highest = 0.0
-    largest = 0.0
-    is_finite = True
-    for t in range(point_indptr[m], point_indptr[m + 1]):
-        v = np.float64(weights[t + m])
-        largest = max(largest, v)
-        is_finite = is_finite and v < np.inf
-        if v > 0.0:
-            j = np.uint32(features[t])
-            raising[n] = features[t]
-            values[n] = v
-            squares[n] = v * v / max(np.float64(indptr[j + _ONE] - indptr[j]), 1.0)
-            highest = max(highest, squares[n])
-            n += np.uint32(1)
-    if largest > 0.0:
-        is_finite = is_finite and SMALLEST < largest < LARGEST and SMALLEST < slack < LARGEST
-    return np.int64(n) if is_finite else np.int64(-1), highest
-
-
-@inlined
-def append_above(X, dense, bias, kink, limit, met, n_met, scores, out, at):
-    """Append the rows above the kink, whose scores are exact beyond a limit; reset `scores`."""
-    for s in range(n_met):
-        i = np.uint32(met[s])
-        score = scores[i]
-        scores[i] = np.float32(0.0)
-        if score > limit and not row_dot_double(X, i, dense) + bias <= kink:
-            out[at] = np.int32(i)
-            at += 1
-    return at
-
-
-@kernel
-def list_rows_above(
-    X, postings, points, prune, kinks, share, most_postings, known, spaces, out_indptr, out
-):
-    """List for each point the rows whose score is above a number, without the known ones.
-
-    Only rows with a feature of large weight are read: what all other features can add is bounded by
-    their norm. X has no negative entries.
-
-    Parameters
-    ----------
-    X : tuple of ndarray
-        CSR rows.
-    postings, points : tuple
-        See the module.
-    prune : float
-        The larger score of before and after pruning counts.
-    kinks : ndarray of float64 of shape (m,)
-        The numbers to exceed.
-    share : float
-        What the features that are left out may add, as a share of the distance between the kink and
-        the intercept.
-    most_postings : int
-        A point that needs more non-zeros is skipped.
-    known : tuple of ndarray of int64 and int32
-        ``(indptr, rows)`` that are not listed.
-    spaces : tuple of ndarray of float, float32 and int32
-        Work space ``(dense, scores, met)`` of shape (d,), (n + 1,) and (n + 1,); the first two
-        are 0 between calls.
-    out_indptr, out : ndarray of int64 of shape (m + 1,) and int32
-        `out_indptr` is overwritten, `out` in place or by a larger one.
-
-    Returns
-    -------
-    out : ndarray of int32
-        The lists, one after the other.
-    is_skipped : ndarray of bool of shape (m,)
-    """
-    dense, scores, met = spaces
-    by_feature, longest_row = postings
-    indptr, point_indptr = by_feature[0], points[0]
-    is_skipped = np.zeros(kinks.shape[0], np.bool_)
-    raising = np.empty(64, np.int32)
-    values = np.empty(64)
-    squares = np.empty(64)
-    out_indptr[0] = 0
-    for m in range(kinks.shape[0]):
-        first, last = point_indptr[m], point_indptr[m + 1]
-        out_indptr[m + 1] = out_indptr[m]
-        bias = np.float64(points[2][last + m])
-        slack = kinks[m] - bias
-        is_skipped[m] = True
-        if not slack > 0.0:
-            continue
-        raising = with_room(raising, last - first)
-        values = with_room(values, last - first)
-        squares = with_room(squares, last - first)
-        n, highest = weigh_point(indptr, points, m, slack, raising, values, squares)
-        if n < 0:
-            continue
-        level, rest = leave_out(values, squares, n, highest, longest_row, share * slack)
-        if postings_above(indptr, raising, squares, n, level) > most_postings:
-            continue
-        is_skipped[m] = False
-        n_used = keep_features(raising, values, squares, n, level)
-        write_point(points, m, prune, dense)
-        n_met = add_up_scores(by_feature, raising, values, n_used, scores, met)
-        known_rows = known[1][known[0][m] : known[0][m + 1]]
-        write_scores(known_rows, np.float32(-1.0), scores)
-        limit = np.float32((slack - rest) * (1.0 - 2e-7 * (n_used + 8.0)) - 1e-30)
-        at = out_indptr[m]
-        out = with_room(out, at + np.int64(n_met))
-        out_indptr[m + 1] = append_above(
-            X, dense, bias, kinks[m], limit, met, n_met, scores, out, at
-        )
-        write_scores(known_rows, np.float32(0.0), scores)
-        erase_point(points, m, dense)
-    return out, is_skipped
-
-
 @kernel
 def list_new_rows(lists, counts, known, is_known, out_indptr):
     """Keep the rows of each list that are not known; write their cumulative numbers.
@@ -446,8 +326,10 @@ def keep_highest(X, points, prune, levels, n_wanted, indptr, rows, dense):
     ----------
     X : tuple of ndarray
         CSR rows.
-    points, prune
-        As for ``list_rows_above``.
+    points : tuple
+        See the module.
+    prune : float
+        The larger score of before and after pruning counts.
     levels : ndarray of float64 of shape (m,)
         Rows with scores above are kept.
     n_wanted : ndarray of int64 of shape (m,)
@@ -506,7 +388,7 @@ def find_high_levels(X, sample, points, prune, n_wanted, levels, dense):
     sample : ndarray of int32
         Numbers of the rows that are scored.
     points, prune
-        As for ``list_rows_above``.
+        As for ``keep_highest``.
     n_wanted : ndarray of int64 of shape (m,)
         Rows of the sample to exceed the score, at least 1.
     levels : ndarray of float64 of shape (m,)

@@ -17,8 +17,6 @@ from sklearn_xc.one_vs_all.kernels.screen import larger_when_pruned
 from sklearn_xc.one_vs_all.kernels.sparse_rows import ROWS_AHEAD, prefetch_row
 
 _ONE = np.uint64(1)
-#: Longer rows count as this long when rows are sorted by length.
-_LENGTHS = 256
 
 
 @inlined
@@ -90,42 +88,6 @@ def describe_positives(X, weight, Y, labels, mean, work, touched, out):
             work[j] = 0.0
         out[1, m] = squares
         out[2, m] = with_mean
-
-
-@kernel
-def order_by_length(X, n_positives, lists):
-    """Sort the rows of each lane by length, in place, after its positives and -1, which lead.
-
-    Branches of loops over rows of similar lengths are predicted well.
-
-    Parameters
-    ----------
-    X : tuple of ndarray
-        CSR rows.
-    n_positives : ndarray of int64 of shape (m,)
-    lists : tuple of ndarray of int64 and int32
-        ``(indptr, rows)`` of each lane.
-    """
-    indptr = X[0]
-    row_indptr, rows = lists
-    before = np.empty(0, np.int32)
-    starts = np.empty(_LENGTHS + 1, np.int64)
-    for c in range(n_positives.shape[0]):
-        first = row_indptr[c] + n_positives[c] + 1
-        last = row_indptr[c + 1]
-        before = with_room(before, last - first)
-        starts[:] = 0
-        for r in range(first, last):
-            i = np.uint32(rows[r])
-            before[r - first] = rows[r]
-            starts[min(indptr[i + _ONE] - indptr[i], _LENGTHS - 1) + 1] += 1
-        for k in range(_LENGTHS):
-            starts[k + 1] += starts[k]
-        for r in range(last - first):
-            i = np.uint32(before[r])
-            k = min(indptr[i + _ONE] - indptr[i], _LENGTHS - 1)
-            rows[first + starts[k]] = before[r]
-            starts[k] += 1
 
 
 @kernel

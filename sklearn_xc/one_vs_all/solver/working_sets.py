@@ -9,10 +9,8 @@ that over all rows. They are found step by step:
    pruning. If there are none, the label is solved, with the certificate of a solver over all rows.
    Otherwise they join the set, and rows far from a loss leave it.
 
-Rows with a loss are found by posting lists: a score above the kink needs a feature of large weight,
-and few rows have one. Otherwise a screen reads all rows, for 64 labels at a time. Both list all
-rows with a loss, and some below the kink, so a small enough change of the weights needs no further
-pass.
+A screen reads all rows, for 64 labels at a time. It lists all rows with a loss, and some below the
+kink, so a small enough change of the weights needs no further pass.
 
 Labels on which most rows have a loss, for instance because a positive has no features, are left to
 ``newton_cg``.
@@ -33,7 +31,6 @@ from sklearn_xc.one_vs_all.kernels.row_search import (
     find_high_levels,
     keep_highest,
     list_new_rows,
-    list_rows_above,
     list_similar_rows,
 )
 from sklearn_xc.one_vs_all.kernels.working_set import (
@@ -42,7 +39,6 @@ from sklearn_xc.one_vs_all.kernels.working_set import (
     keep_near_rows,
     mix_points,
     move_points,
-    order_by_length,
     prune_points,
     take_lists,
 )
@@ -84,10 +80,9 @@ LEAST_SLACK = 0.0015
 #: As shares of the intercept's distance from the kink: passes list rows down to MARGIN below the
 #: kink, and rows that are FAR below it leave the set.
 MARGIN, FAR = 0.03, 0.1
-#: Bound on the score of the features that a pass leaves out, as a share of the same distance.
+#: What the features that do not count as important may add to a score, as a share of the same
+#: distance.
 REST = 0.4
-#: A pass reads posting lists with at most this share of the non-zeros; a screen costs as much.
-PASS_POSTINGS = 0.01
 #: Largest set, as a share of the rows, and most passes, before a label is left to ``newton_cg``.
 LARGEST_SET, MAX_PASSES = 0.25, 12
 #: A difference of squared norms below this share of its terms has lost too many digits.
@@ -466,7 +461,6 @@ class WorkingSetSolver:
         """
         m = len(batch)
         dtype = self.problem.dtype
-        order_by_length(self.X, batch.n_positives, batch.lists)
         total = int(self.lengths[batch.rows[batch.rows >= 0]].sum())
         out = (
             self._room("indptr", len(batch.rows) + m, np.int64),
@@ -603,25 +597,9 @@ class WorkingSetSolver:
         margin = np.where(is_rough & ~batch.is_tight, np.minimum(margin, -FIRST_ABOVE), margin)
         kinks = self.kink - margin
         batch.kink = np.maximum(kinks, self._high_levels(batch, slack))
-        indptr = np.empty(len(batch) + 1, np.int64)
-        self.found, is_left = list_rows_above(
-            self.X,
-            self.postings,
-            batch.points,
-            self.problem.prune,
-            batch.kink,
-            REST,
-            int(PASS_POSTINGS * self.n_nonzeros),
-            batch.lists,
-            (self.dense, self.scores, self.met),
-            indptr,
-            self.found,
-        )
-        is_left &= kinks > batch.intercept
-        if not is_left.any():
-            return indptr, self.found[: indptr[-1]].copy()
-        ends, parts = [0], []
-        which = np.flatnonzero(is_left)
+        which = np.flatnonzero(kinks > batch.intercept)
+        lengths = np.zeros(len(batch), np.int64)
+        parts = [np.zeros(0, np.int32)]
         for first in range(0, len(which), self.lanes_per_screen):
             lanes = which[first : first + self.lanes_per_screen]
             counts = self.screen.list_above(lanes, batch.points, batch.kink, self.check)
@@ -631,11 +609,9 @@ class WorkingSetSolver:
             listed = np.empty(len(lanes) + 1, np.int64)
             lists = self.screen.candidates
             list_new_rows(lists, counts, known.lists, self.is_known, listed)
-            lengths = np.diff(listed).tolist()
-            parts += [lists[c, :length].copy() for c, length in enumerate(lengths)]
-            ends += (ends[-1] + listed[1:]).tolist()
-        screened = np.array(ends), np.concatenate(parts)
-        return _merged(is_left, screened, (indptr, self.found[: indptr[-1]]))
+            lengths[lanes] = np.diff(listed)
+            parts += [lists[c, : lengths[k]].copy() for c, k in enumerate(lanes.tolist())]
+        return np.concatenate(([0], np.cumsum(lengths))), np.concatenate(parts)
 
     def _room(self, name: str, size: int, dtype: Any) -> np.ndarray:
         """Return work space that is kept for further calls."""

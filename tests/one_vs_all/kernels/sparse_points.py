@@ -95,12 +95,6 @@ def choose_kinks(rng, X, points, prune):
     return np.where(rng.random(m) < 0.1, points.intercept - rng.choice([0, 1], m), kinks)
 
 
-def random_lists(rng, n, m):
-    """Return known rows: with -1 in between."""
-    lists = [rng.permutation(n)[: rng.integers(0, n)] for _ in range(m)]
-    return [np.insert(one, rng.integers(len(one) + 1), -1) for one in lists]
-
-
 def least_rows(least):
     """Return 30 rows of 2 features, and weights: the products are 0."""
     indices = np.tile(np.arange(2, dtype=np.int32), 30)

@@ -5,14 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sparse_points import (
-    ROUNDING,
     SEEDS,
     Points,
-    choose_kinks,
     in_pieces,
     make_rows,
     pooled,
-    random_lists,
     scales,
 )
 
@@ -21,68 +18,6 @@ from sklearn_xc.one_vs_all.kernels import row_search
 from sklearn_xc.one_vs_all.problem import postings
 
 NONE = np.empty(0, np.int32)
-
-
-def run_search(instances, points, prune, kinks, share, most, known):
-    """Return what ``list_rows_above`` lists for each point, and whether it is left."""
-    (n, d), dtype = instances.shape, instances.dtype
-    dense, scores = np.zeros(d, dtype), np.zeros(n + 1, np.float32)
-    met, indptr = np.empty(n + 1, np.int32), np.full(len(kinks) + 1, -7)
-    out, is_left = row_search.list_rows_above(
-        instances.arrays,
-        postings(instances),
-        points.arrays,
-        prune,
-        kinks,
-        share,
-        most,
-        pooled(known, np.int32),
-        (dense, scores, met),
-        indptr,
-        np.empty(1, np.int32),
-    )
-    assert not dense.any()
-    assert not scores.any()
-    return in_pieces(indptr, out[: indptr[-1]]), is_left
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@settings(max_examples=200)
-@given(data=st.data(), n=st.integers(1, 30), d=st.integers(1, 20), seed=SEEDS)
-def test_a_search_lists_all_rows_above_the_kink_and_no_others(dtype, data, n, d, seed):
-    rng = np.random.default_rng(seed)
-    of_rows, of_points = data.draw(scales(dtype)), data.draw(scales(dtype))
-    instances, X = make_rows(rng, n, d, dtype, of_rows, rng.choice([0, 0, 2]))
-    points = Points(rng, 8, d, dtype, of_points)
-    points.move_intercepts(points.intercept * X.max())
-    prune = dtype(rng.choice([0, 1e-3, 0.3, 3]) * 10.0**of_points)
-    kinks, share = choose_kinks(rng, X, points, prune), data.draw(st.floats(0.05, 0.95))
-    known = random_lists(rng, n, 8)
-    lists, is_left = run_search(instances, points, prune, kinks, share, 10**9, known)
-    slack, largest = kinks - points.intercept, points.dense().max(axis=1)
-    is_in_range = (slack > 1e-20) & (slack < 1e20) & (largest > 1e-20) & (largest < 1e20)
-    assert is_left[slack <= 0].all()
-    assert not is_left[(slack > 0) & (is_in_range | (largest == 0))].any()
-    scores, off = points.scores(X, prune)
-    off += ROUNDING * np.abs(kinks)
-    for c in np.flatnonzero(~is_left):
-        above = scores[:, c] - kinks[c]
-        assert len(set(lists[c])) == len(lists[c])
-        assert not set(lists[c]) & set(known[c])
-        missed = set(np.flatnonzero(above > off[:, c])) - set(lists[c]) - set(known[c])
-        assert not missed, (missed, above, kinks[c], share)
-        assert (above[lists[c]] >= -off[lists[c], c]).all()
-    assert not any(len(lists[c]) for c in np.flatnonzero(is_left))
-    # With fewer non-zeros to read more points are left, and what others list is the same.
-    for most in [*sorted(rng.integers(0, instances.arrays[0][-1] + 1, 3))[::-1], -1]:
-        fewer, also_left = run_search(instances, points, prune, kinks, share, int(most), known)
-        assert (also_left >= is_left).all()
-        is_left = also_left
-        for c in range(8):
-            expected = [] if also_left[c] else lists[c]
-            np.testing.assert_array_equal(fewer[c], expected)
-            assert len(fewer[c]) <= max(most, 0)
-    assert is_left.all()
 
 
 @settings(max_examples=100, deadline=None)
