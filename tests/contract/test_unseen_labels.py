@@ -1,5 +1,6 @@
 """Labels without a training instance: known of, never predicted, below all others."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -55,6 +56,8 @@ def test_they_come_last(fitted, data):
     assert (scores[:, 5:8] < scores[:, 4:5]).all()
     few, _ = fitted.predict_topk(data[0], 5)
     np.testing.assert_array_equal(few, labels[:, :5])
+    labels, _ = copy.copy(fitted).drop_labels([1, 3]).predict_topk(data[0], 6)
+    assert (labels[:, 4:] == [0, 4]).all()
 
 
 def test_they_are_absent_from_sparse_answers(fitted, data):
