@@ -173,7 +173,7 @@ def within_itself():
         (CountVectorizer(input="filename"), r"a\.b\.0 .*input must be 'content'\. Got 'filename'"),
         (CountVectorizer(analyzer=float), r"analyzer must be a text"),
         (CountVectorizer(encoding="rot13"), r"encoding must be utf-8, latin-1 or ascii"),
-        (CountVectorizer(ngram_range=(1, 10**9)), r"ngram_range must be two integers from 1 to 20"),
+        (CountVectorizer(ngram_range=(1, 21)), r"ngram_range must be two integers from 1 to 20"),
         (CountVectorizer(stop_words=[1]), r"stop_words must be texts"),
         (CountVectorizer(token_pattern="(a+)+$"), r"token_pattern must be characters, or sets of"),
         (CountVectorizer(tokenizer=str.split), r"is a method_descriptor"),
@@ -214,6 +214,7 @@ def test_token_patterns_whose_time_grows_with_the_text(pattern, is_kept):
     [
         {"object": "system", "state": {}},
         {"object": "clone", "state": {}},
+        {"object": "unittest.TestCase", "state": {"methodName": ""}},
         {"object": "Bias", "state": {}},
         {"object": "Bias", "state": {"value": "x"}},
         {"object": "OvALinearXC", "state": {"fit": 1}},
