@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sklearn_xc import OvALinearXC
-from sklearn_xc.one_vs_all.problem import DEFAULT_GAP
 
 
 def fit(X, Y, **parameters):
@@ -33,9 +32,9 @@ def test_every_label_is_near_its_optimum(init, loss, clouds):
     exact = fit(X, Y, loss=loss, tol=1e-6).fit_report_
     report = fit(X, Y, loss=loss, init=init).fit_report_
     assert (report["status"] == "converged").all()
-    assert (report["suboptimality"] <= DEFAULT_GAP * report["objective"]).all()
+    assert (report["suboptimality"] <= 0.001 * report["objective"]).all()
     assert (report["gradient_norm"] < report["gradient_tolerance"]).all()
-    assert (gaps(report, exact) <= DEFAULT_GAP).all()
+    assert (gaps(report, exact) <= 0.001).all()
 
 
 def test_the_rule_alone_has_no_such_bound(clouds):
@@ -43,4 +42,4 @@ def test_the_rule_alone_has_no_such_bound(clouds):
     exact = fit(X, Y, tol=1e-6).fit_report_
     report = fit(X, Y, tol=1.0).fit_report_
     assert (report["status"] == "converged").all()
-    assert gaps(report, exact).max() > 10 * DEFAULT_GAP
+    assert gaps(report, exact).max() > 0.01
