@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_xc._parallel import threads
-from sklearn_xc._parallel.threads import (
-    cut_rows,
-    one_blas_thread,
-)
+from sklearn_xc._parallel.threads import cut_rows, for_row_ranges, one_blas_thread
 
 
 @pytest.mark.parametrize(
@@ -23,6 +20,14 @@ from sklearn_xc._parallel.threads import (
 )
 def test_ranges_have_so_many_entries_or_one_row(sizes, expected):
     assert list(cut_rows(np.cumsum([0, *sizes]), 4)) == expected
+
+
+@pytest.mark.parametrize("n_jobs", [None, 3])
+def test_threads_do_not_move_ranges(n_jobs):
+    """BLAS may round a row otherwise in a product of another shape."""
+    found = []
+    for_row_ranges(lambda *each: found.append(each), 10, 4, n_jobs)
+    assert sorted(found) == [(0, 4), (4, 8), (8, 10)]
 
 
 class Library:
