@@ -330,4 +330,5 @@ def test_meta_can_be_read_by_people(model, tmp_path):
     meta = json.loads((tmp_path / META).read_text())
     assert list(meta) == ["what", "format", "versions", "arrays", "model", "sha256"]
     assert meta["format"] == 1
+    assert {"sklearn_xc", "python", "numpy", "numba"} <= meta["versions"].keys()
     assert meta["model"]["object"] == "OvALinearXC"
