@@ -92,6 +92,12 @@ def test_it_goes_on_wherever_it_was(pair, puts, tmp_path):
         assert_same_fit(again, expected)
 
 
+def test_without_a_seed_it_has_that_of_the_first_call(tmp_path):
+    unseeded = {"random_state": None, "checkpoint_dir": tmp_path / "fit"}
+    first, again = (ENTRIES["NGAMEEmbeddingXC"].make(**unseeded).fit(X, Y) for _ in range(2))
+    assert_same_fit(again, first)
+
+
 @pytest.mark.parametrize("name", having("checkpoint_dir"))
 def test_damaged_parts_are_made_again(name, puts, tmp_path):
     rng, entry = np.random.default_rng(0), ENTRIES[name]
