@@ -11,6 +11,7 @@ from sklearn_xc._input.arguments import (
     check_count,
     check_numbers,
     check_topk_size,
+    draw_seed,
     refuse_masks_and_dates,
 )
 from sklearn_xc._parallel.memory import parse_bytes
@@ -18,6 +19,10 @@ from sklearn_xc._parallel.threads import count_threads
 from sklearn_xc.exceptions import MemoryBudgetError
 
 DATES = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], "datetime64[D]")
+
+
+def test_none_draws_another_seed_each_time():
+    assert draw_seed(None) != draw_seed(None)
 
 
 @pytest.mark.parametrize("value", [1, np.int8(3), np.int64(10**12), 2**70])
