@@ -45,6 +45,7 @@ def test_too_much_is_warned_of(make_y, loss, data):
     assert [w.filename for w in caught if w.category is PruningWarning] == [__file__]
     whole = OvALinearXC(prune=0, loss=loss).fit(X, Y)
     assert hits(model, X, Y) < 0.95 * hits(whole, X, Y)
+    np.testing.assert_array_equal(model.intercept_, whole.intercept_)
 
 
 def test_the_scale_of_x_decides(data):
