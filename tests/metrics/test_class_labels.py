@@ -27,6 +27,7 @@ def all_metrics(Y_true, ranked, k, **arguments):
         (TEXTS, lambda values: np.array(values, object)),
         (TEXTS, pd.Categorical),
         (INTS, np.asarray),
+        (INTS, lambda values: np.array(values)[:, None]),
         (INTS, pd.Categorical),
         ([0.5, -1.0, 0.25, 1e300, 2.0], pd.Series),
     ],
