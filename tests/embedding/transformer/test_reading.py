@@ -65,6 +65,15 @@ def test_a_model_of_transformers(kind, pooling, max_length, folders):
     np.testing.assert_allclose(V, expected.numpy(), atol=1e-6)
 
 
+def test_progress_bars_are_left_on_or_off(folders):
+    logging = transformers.utils.logging
+    for switch in (logging.disable_progress_bar, logging.enable_progress_bar):
+        switch()
+        before = logging.is_progress_bar_enabled()
+        encoded(folders("bert"), pooling="mean")
+        assert logging.is_progress_bar_enabled() == before
+
+
 @pytest.mark.parametrize(
     ("kind", "pooling"),
     [("bert", "mean_sqrt_len_tokens"), ("roberta", "max"), ("mpnet", "lasttoken")],
