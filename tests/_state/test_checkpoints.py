@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from sklearn_xc import NGAMEEmbeddingXC, OvALinearXC
 from sklearn_xc._state import checkpoints
-from sklearn_xc._state.checkpoints import Checkpoints, Loop, restore
+from sklearn_xc._state.checkpoints import Checkpoints, Loop, key_of, restore
 from sklearn_xc._state.files import read_arrays
 from sklearn_xc.exceptions import SavedModelError
 
@@ -29,6 +29,10 @@ KEY = {"sklearn_xc": "1", "C": 1.0, "X": ["digest"]}
 
 def open_checkpoints(folder, key=KEY, settings=(1,)):
     return Checkpoints(folder, "SomeXC", key, list(settings))
+
+
+def test_a_fit_is_known_by_versions_and_the_processor():
+    assert {"sklearn_xc", "numpy", "numba", "processor"} <= key_of(OvALinearXC(), {}).keys()
 
 
 def test_arrays_come_back(tmp_path):
