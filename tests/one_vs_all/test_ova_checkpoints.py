@@ -125,6 +125,11 @@ class TestOfCrossValidation:
         assert self.all_bytes(self.fitted(tmp_path)) == expected
         assert n_calls == 0
 
+    def test_other_folds_are_refused_by_name(self, tmp_path):
+        self.fitted(tmp_path)
+        with pytest.raises(ValueError, match="another fit: folds is not the same"):
+            self.fitted(tmp_path, random_state=1)
+
 
 class TestAnotherFit:
     def test_other_parameters_are_refused_by_name(self, tmp_path):
