@@ -12,6 +12,7 @@ from sklearn_xc._state.schema import (
     MisfitError,
     Number,
     Record,
+    Shape,
     check_attributes,
     declares,
     schema_of,
@@ -31,6 +32,8 @@ class Inner:
     intercept=Array("real", "labels", optional=True),
     n=Number("int", "features"),
     inner=Record("Inner", rows="labels"),
+    pair=Record("Inner", lists=True, n=2, optional=True),
+    shape=Shape("labels", "features"),
 )
 @dataclass
 class Outer:
@@ -38,6 +41,8 @@ class Outer:
     intercept: Any
     n: Any
     inner: Any
+    pair: Any = None
+    shape: Any = (5, 3)
 
 
 NAMES = ["coef", "intercept", "n", "inner"]
@@ -67,6 +72,8 @@ def fitting(**other):
         ({"ids": np.array([4, 1])}, "ascending"),
         ({"ids": np.array([1, 4], np.int32)}, "must be an array of int64"),
         ({"inner": {}}, r"must be Inner\. Got \{\}"),
+        ({"pair": []}, r"must be a list of 2\. Got \[\]"),
+        ({"shape": 5}, "must be a shape of 2 lengths"),
     ],
 )
 def test_attributes_fit_each_other(other, says):
