@@ -188,3 +188,6 @@ def test_scores_of_pairs_are_those_of_all(cost, monkeypatch):
     np.testing.assert_allclose(found, weights.scores(X, None)[asked], atol=1e-12)
     if cost in (0, 1e9):
         np.testing.assert_array_equal(found[classes == 25], found[classes == 26])
+    large = CsrRows(X.indptr, X.indices, X.data * 1e308, X.shape).take(np.array([7]))
+    with pytest.raises(FloatingPointError, match="range of float64"), np.errstate(all="ignore"):
+        weights.pair_scores(large, np.array([0, 30]), np.arange(30), None)

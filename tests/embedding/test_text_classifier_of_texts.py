@@ -41,6 +41,8 @@ def test_it_is_given_the_texts_and_the_names(container):
     for one, other in zip(tagger.predict_topk(container(TEXTS[:20]), 3), expected, strict=True):
         np.testing.assert_array_equal(one, other)
     assert tagger.score(TEXTS, TAGS) > 0.8
+    with pytest.raises(ValueError, match="This classifier reads texts"):
+        tagger.explain(TEXTS[0], names[0])
 
 
 def test_label_texts_stay_texts_and_names_without_one_are_empty():

@@ -185,6 +185,8 @@ class TestBadInput:
     def test_names_of_sentences(self):
         with pytest.raises(ValueError, match="words must be None where X is sentences"):
             quick().fit(SENTENCES, words=["a"])
+        with pytest.raises(ValueError, match=r"words must be 3 names, one for each\. Got 1"):
+            quick().fit(np.eye(3), words=["a"])
 
     def test_memory(self):
         with pytest.raises(MemoryBudgetError, match="19 words and 19 contexts x 100000"):

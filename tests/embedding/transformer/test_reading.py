@@ -197,6 +197,8 @@ def test_other_layers_and_poolings_are_refused(tmp_path):
     write(folder / "1_Pooling" / "config.json", {"pooling_mode": "cls"})
     write(folder / "modules.json", modules)
     refused(ValueError, "has a layer Dense; Transformer, Pooling and Normalize are known", folder)
+    (folder / "modules.json").write_text("[")
+    refused(ValueError, "modules.json is no JSON", folder)
 
 
 def test_missing_weights_are_not_drawn(tmp_path):
