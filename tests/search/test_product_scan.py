@@ -119,3 +119,5 @@ def test_scores_are_steps_below_the_top():
     search_codes(codes, 300, tables, tops, steps, labels, scores, counts)
     sums = np.sort(all_sums(codes, tables, 300), axis=1)[:, :40]
     np.testing.assert_allclose(scores, tops[:, None] - steps[:, None] * sums, atol=1e-6)
+    search_codes(make_codes(39, 2), 39, tables, tops, steps, labels, scores, counts)
+    assert (labels[:, 39] == -1).all()  # fewer labels than wanted

@@ -260,6 +260,7 @@ def test_the_validation_loss(by_rank):
     """Against loops over instances."""
     rng = np.random.default_rng(0)
     X, W, b = rng.normal(size=(30, 6)), rng.normal(size=(9, 6)), rng.normal(size=9)
+    W[1], b[1] = W[0], b[0]  # ties
     Y = rng.random((30, 9)) < 0.3
     Y[:, 0] |= ~Y.any(axis=1)
     weight = rng.uniform(0.5, 2.0, 30)
