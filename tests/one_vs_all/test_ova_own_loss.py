@@ -2,6 +2,7 @@
 
 import pickle
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -111,6 +112,7 @@ def uncompilable(margin):
     ("name", "function", "problem"),
     [
         ("value", uncompilable, "cannot be compiled: .*"),
+        ("value", numba.njit(uncompilable), "cannot be compiled: .*"),
         ("slope", lambda m, n: 0.0, "cannot be compiled: .*"),
         ("curvature", lambda m: (m, m), r"must return a number\. Got UniTuple"),
     ],
