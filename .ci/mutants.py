@@ -9,8 +9,9 @@
 
 A mutant is one change of an expression or a `raise`: as many are drawn of formulae, conditions,
 bounds and error paths. Tests that are near by folder, words and names come first, and are the only
-ones unless the stage is "all". A mutant is killed by a test that fails or hangs. One that survives
-is equivalent, a constant that may have another value, or lacks a test. Other seeds give others.
+ones unless the stage is "all". A mutant is killed by a test that fails or hangs; a timeout may also
+be a slow compilation, which a second run finds in the cache. One that survives is equivalent, a
+constant that may have another value, or lacks a test. Other seeds draw others.
 """
 
 import argparse
