@@ -150,10 +150,10 @@ class SphericalIndex(BaseEstimator):
         found = Candidates.empty(len(V), n_candidates, V.dtype)
 
         def search(begin: int, end: int) -> None:
-            search_clusters(V, begin, end, centroids, self._clusters, n_candidates, *found)
+            search_clusters(V, begin, end, centroids, self._clusters, n_wanted, *found)
 
-        n_clusters = len(centroids)
-        n_scored = n_clusters + n_candidates + len(self._W) // n_clusters
+        n_clusters, n_wanted = len(centroids), min(n_candidates, len(self._W))
+        n_scored = n_clusters + n_wanted + len(self._W) // n_clusters
         n_together = max(1, _WORK // (n_scored * self._d))
         for_row_ranges(search, len(V), n_together, self.n_jobs)
         return found

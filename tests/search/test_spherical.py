@@ -119,3 +119,12 @@ def test_directions_of_separated_points_are_their_means():
     products = np.sort(points @ found.T, axis=1)
     np.testing.assert_allclose(affinity, products[:, -1])
     np.testing.assert_allclose(gap, products[:, -1] - products[:, -2], atol=1e-12)
+
+
+def test_a_query_for_more_labels_than_there_are_ends(columns):
+    W, queries = columns(20, 5, is_whole=False)
+    index = SphericalIndex(4)
+    index.build(W)
+    found = index.query(queries, 25)
+    assert (found.counts == 20).all()
+    assert (found.labels[:, 20:] == -1).all()
