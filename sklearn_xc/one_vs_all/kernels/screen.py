@@ -17,7 +17,7 @@ from sklearn_xc._compile.emitters.int16_lanes import lowest_bit, row_screen
 from sklearn_xc._compile.jit import inlined, kernel
 
 #: Widths of a block that a screen is compiled for.
-WIDTHS = (16, 32, 64)
+WIDTHS = (32, 64)
 #: Largest norm after rounding: a row, whose norm may exceed its power of two by SPARE, fits into
 #: int16, and by Cauchy and Schwarz every sum into int32.
 LEVELS = 32735
