@@ -36,7 +36,7 @@ BUDGET = {
     "most arguments": 13,
     "public objects": 126,
     "most constructor parameters": 20,
-    "OvALinearXC.fit files": 27,
+    "OvALinearXC.fit files": 28,
     "OvALinearXC.fit depth": 13,
     "NGAMEEmbeddingXC.fit files": 34,
     "NGAMEEmbeddingXC.fit depth": 13,

@@ -31,8 +31,8 @@ LARGEST_EXPONENT = 1000
 
 
 @functools.cache
-def cg_function(rows_of: ModuleType) -> Any:
-    """Return ``conjugate_gradients`` for ``sparse_rows`` or ``dense_rows``."""
+def product_function(rows_of: ModuleType) -> Any:
+    """Return ``add_loss_product`` for ``sparse_rows`` or ``dense_rows``."""
     row_dot, add_row = rows_of.row_dot, rows_of.add_row
 
     @inlined
@@ -52,6 +52,14 @@ def cg_function(rows_of: ModuleType) -> Any:
             add_row(X, i, change, out)
         out[n_local] += intercept * shift_sum
         return total
+
+    return add_loss_product
+
+
+@functools.cache
+def cg_function(rows_of: ModuleType) -> Any:
+    """Return ``conjugate_gradients`` for ``sparse_rows`` or ``dense_rows``."""
+    add_loss_product = product_function(rows_of)
 
     @inlined
     def conjugate_gradients(X, rows, curvatures, intercept, scale, gradient, diagonal, cg, work):
@@ -156,47 +164,49 @@ def limit_step(lane, kink, mean, w, v):
     return norm2
 
 
+@inlined
+def add_ridge(w, norm2, position, touched, gradient):
+    """Add the ridge's part of the gradient; the norm of the untouched features comes last."""
+    n_local = gradient.shape[0] - 2
+    d = w.shape[0] - 1
+    local2 = np.float64(0.0)
+    for j in range(n_local):
+        weight = np.float64(w[np.uint32(touched[j])])
+        gradient[j] += weight
+        local2 += weight * weight
+    gradient[n_local] += np.float64(w[d])
+    untouched2 = norm2 - local2 if n_local < d else 0.0
+    if untouched2 < _CANCELLED * norm2 and n_local < d:
+        untouched2 = 0.0
+        for j in range(d):
+            if position[j] < 0:
+                untouched2 += np.float64(w[j]) * np.float64(w[j])
+    gradient[n_local + 1] = math.sqrt(untouched2)
+
+
+@inlined
+def write_trial(w, v, touched, untouched, scale, intercept, step):
+    """Write the trial point at the end of `step`, divided by `scale`."""
+    n_local = step.shape[0] - 2
+    d = w.shape[0] - 1
+    dtype = w.dtype.type
+    length = dtype(1.0 / scale)
+    # The untouched coordinates move along w.
+    factor = dtype(1.0)
+    if dtype(scale * untouched) > 0.0:
+        factor += step[n_local + 1] / dtype(scale * untouched)
+    for j in range(d):
+        v[j] = factor * w[j]
+    for j in range(n_local):
+        t = np.uint32(touched[j])
+        v[t] = w[t] + length * step[j]
+    v[d] = w[d] + dtype(intercept) * length * step[n_local]
+
+
 @functools.cache
 def direction_function(rows_of: ModuleType) -> Any:
     """Compile the Newton direction for a layout of rows."""
     add_row_and_squares, conjugate_gradients = rows_of.add_row_and_squares, cg_function(rows_of)
-
-    @inlined
-    def add_ridge(w, norm2, position, touched, gradient):
-        """Add the ridge's part of the gradient; the norm of the untouched features comes last."""
-        n_local = gradient.shape[0] - 2
-        d = w.shape[0] - 1
-        local2 = np.float64(0.0)
-        for j in range(n_local):
-            weight = np.float64(w[np.uint32(touched[j])])
-            gradient[j] += weight
-            local2 += weight * weight
-        gradient[n_local] += np.float64(w[d])
-        untouched2 = norm2 - local2 if n_local < d else 0.0
-        if untouched2 < _CANCELLED * norm2 and n_local < d:
-            untouched2 = 0.0
-            for j in range(d):
-                if position[j] < 0:
-                    untouched2 += np.float64(w[j]) * np.float64(w[j])
-        gradient[n_local + 1] = math.sqrt(untouched2)
-
-    @inlined
-    def write_trial(w, v, touched, untouched, scale, intercept, step):
-        """Write the trial point at the end of `step`, divided by `scale`."""
-        n_local = step.shape[0] - 2
-        d = w.shape[0] - 1
-        dtype = w.dtype.type
-        length = dtype(1.0 / scale)
-        # The untouched coordinates move along w.
-        factor = dtype(1.0)
-        if dtype(scale * untouched) > 0.0:
-            factor += step[n_local + 1] / dtype(scale * untouched)
-        for j in range(d):
-            v[j] = factor * w[j]
-        for j in range(n_local):
-            t = np.uint32(touched[j])
-            v[t] = w[t] + length * step[j]
-        v[d] = w[d] + dtype(intercept) * length * step[n_local]
 
     @inlined
     def find_direction(X, rows, bends, lane, w, v, position, touched, cg, sums, work):
