@@ -90,10 +90,10 @@ def test_the_largest_products_do_not_wrap_around(width, n):
 
 
 def test_features_beyond_65536():
-    block = np.zeros((70_001, 16), np.int16)
+    block = np.zeros((70_001, 32), np.int16)
     block[70_000, 3], block[70_000 - 65_536, 4] = 5, 5
     X = sp.csr_array((np.ones(1), ([0], [70_000])), shape=(1, 70_001))
-    assert masks(X, block, [0], np.full(16, 5)).tolist() == [1 << 3]
+    assert masks(X, block, [0], np.full(32, 5)).tolist() == [1 << 3]
 
 
 def test_lowest_bit():

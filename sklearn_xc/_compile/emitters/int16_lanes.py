@@ -31,7 +31,7 @@ _I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 
 @functools.cache
 def row_screen(width: int) -> Any:
-    """Return the function for a block of `width` columns: 16, 32 or 64.
+    """Return the function for a block of `width` columns: 32 or 64.
 
     It is called from kernels as ``screen(indices, values, start, stop, end, block, first,
     limits)``: non-zeros `start` to `stop` of a CSR matrix with int16 values that ends at `end`, an

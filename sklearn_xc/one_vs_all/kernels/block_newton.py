@@ -120,8 +120,8 @@ def block_newton_kernel(loss: Any, rows_of: ModuleType) -> Any:
         listed, n_listed : ndarray of int32 and int64
             For each of `occupied`, the rows that may have a loss at the trial point, ascending, and
             their number, -1 for all rows.
-        mean : ndarray of float64 of shape (d + 1,)
-            Mean of the rows, for ``limit_step``; may be empty.
+        mean : ndarray of shape (d + 1,)
+            Mean of the rows, for ``limit_step``, of the dtype of X; may be empty.
         cg : tuple
             As for ``conjugate_gradients``.
         spaces : Scratch
@@ -132,10 +132,8 @@ def block_newton_kernel(loss: Any, rows_of: ModuleType) -> Any:
         for c in range(occupied.shape[0]):
             lane = lanes[occupied[c]]
             n_rows, width = lane.n_rows, lane.width
-            own, own_weight = (
-                rows_of_lane(X, lane),
-                weight[lane.first_row : lane.first_row + n_rows],
-            )
+            own = rows_of_lane(X, lane)
+            own_weight = weight[lane.first_row : lane.first_row + n_rows]
             positives = y_rows[lane.first_positive : lane.first_positive + lane.n_positives]
             others = every_row[:n_rows] if n_listed[c] < 0 else listed[c, : n_listed[c]]
             lane.n_products = 0
@@ -146,14 +144,14 @@ def block_newton_kernel(loss: Any, rows_of: ModuleType) -> Any:
                     w, v = v, w
                 n = take_step(own, own_weight, positives, others, lane, w, v, rows, numbers)
                 if n >= 0:  # v is the current point now
-                    Xa, ra, features, n_local = own, rows[:n], every_feature, width - 1
-                    is_copy = is_compactable(own, ra, room)
+                    X_of, active, features, n_local = own, rows[:n], every_feature, width - 1
+                    is_copy = is_compactable(own, active, room)
                     if is_copy:
-                        n_local = compact(own, ra, position, touched, local)
-                        Xa, ra, features = local, every_row[:n], touched
+                        n_local = compact(own, active, position, touched, local)
+                        X_of, active, features = local, every_row[:n], touched
                     find_direction(
-                        Xa,
-                        ra,
+                        X_of,
+                        active,
                         numbers[2:],
                         lane,
                         v,
