@@ -42,7 +42,6 @@ def pay(monkeypatch):
             "FEWEST_ROWS": 1e-9,
             "FIRST_ROWS": (4, 4),
             "LARGEST_SET": 1.0,
-            "LARGEST_NEIGHBOURHOOD": 1.0,
         }
         for name, value in {**small, **constants}.items():
             monkeypatch.setattr(working_sets, name, value)
@@ -156,7 +155,6 @@ def fuzzed(make_problem, objective_of):
                 "FEWEST_ROWS": 1e-9,
                 "FIRST_ROWS": (1, 1),
                 "LARGEST_SET": 1.0,
-                "LARGEST_NEIGHBOURHOOD": 1.0,
             }.items():
                 patch.setattr(working_sets, name, value)
             patch.setattr(newton_cg, "FEWEST_ROWS", 0)

@@ -3,9 +3,8 @@
 ``list_similar_rows`` finds first working sets by posting lists: a high score needs a feature of
 large weight, and few rows have one. The others choose among the rows that a screen lists.
 
-Posting lists are a tuple ``((indptr, rows, values), longest_row)``: X by feature, and the largest
-norm of a row. Sparse points are a tuple ``(indptr, features, weights)``, where the weights of point
-m, intercept last, begin at ``indptr[m] + m``.
+Sparse points are a tuple ``(indptr, features, weights)``, where the weights of point m, intercept
+last, begin at ``indptr[m] + m``.
 """
 
 import math
@@ -36,7 +35,8 @@ def level_of_highest(values, n_wanted, counts):
     for s in range(values.shape[0]):
         largest = max(largest, values[s])
     scale = np.float32(_PARTS - 0.1) / largest
-    counts[:] = 0
+    for level in range(counts.shape[0]):  # to assign a slice takes a second to compile
+        counts[level] = 0
     for s in range(values.shape[0]):
         if values[s] > np.float32(0.0):
             counts[np.int64(values[s] * scale)] += 1
@@ -46,42 +46,6 @@ def level_of_highest(values, n_wanted, counts):
         level -= 1
         total += counts[level]
     return np.float32(level) / scale
-
-
-@inlined
-def rest_of(values, squares, n, level):
-    """Return the norm of the weights whose squares, divided by frequency, are at most `level`."""
-    total = 0.0
-    for s in range(n):
-        total += values[s] * values[s] if squares[s] <= level else 0.0
-    return math.sqrt(total)
-
-
-@inlined
-def leave_out(values, squares, n, highest, longest_row, most):
-    """Return up to which level features may be left out, and what these can add to a score.
-
-    The features with the smallest squares are left out, as many as add at most `most` together. The
-    level is -1 if none may be.
-    """
-    level = highest
-    rest = longest_row * rest_of(values, squares, n, level)
-    if rest > most:
-        low = highest * 1e-12
-        high = highest
-        for _ in range(20):
-            level = math.sqrt(low * high)
-            rest = rest_of(values, squares, n, level)
-            if longest_row * rest > most:
-                high = level
-            else:
-                low = level
-        level = low
-        rest = longest_row * rest_of(values, squares, n, level)
-        if rest > most:
-            level = -1.0
-            rest = 0.0
-    return level, rest
 
 
 @inlined
@@ -203,7 +167,7 @@ def append_similar(met, n_met, positives, n_wanted, counts, sums, scores, out, a
 
 @kernel
 def list_similar_rows(
-    X, weight, postings, Y, labels, starts, kink, share, n_wanted, limits, spaces, out_indptr, out
+    X, weight, by_feature, Y, labels, starts, n_wanted, most, spaces, out_indptr, out
 ):
     """List for each label its positives, -1, and other rows of high scores at its start.
 
@@ -211,24 +175,18 @@ def list_similar_rows(
     ----------
     X, weight
         CSR rows and their weights.
-    postings : tuple
-        See the module.
+    by_feature : tuple
+        ``(indptr, rows, values)``: X by feature.
     Y : tuple of ndarray of int64 and int32
         ``(indptr, rows)``: positive rows of each label.
     labels : ndarray of int64 of shape (m,)
     starts : tuple of ndarray of float64 of shape (m,), (m,) and (d + 1,)
         ``(of_positives, of_shared, shared)``, as for ``mix_points``; only features of positives
         that raise scores count.
-    kink : float
-        The score from which a negative has a loss.
-    share : float
-        What the features that are left out may add, as a share of the distance between the kink and
-        the intercept.
     n_wanted : ndarray of int64 of shape (m,)
         About how many rows to list.
-    limits : tuple of int
-        Number of non-zeros to read: the features that count least are left out beyond it. Number of
-        non-zeros from which a label is rejected.
+    most : int
+        Number of non-zeros to read: the features that count least are left out beyond it.
     spaces : tuple of ndarray of float64, int32, float32 and int32
         Work space ``(work, touched, scores, met)`` of shape (d + 1,), (d + 1,), (n + 1,) and
         (n + 1,); `work` and `scores` are 0 between calls.
@@ -237,33 +195,24 @@ def list_similar_rows(
 
     Returns
     -------
-    out : ndarray of int32
+    ndarray of int32
         The lists, one after the other.
-    is_rejected : ndarray of bool of shape (m,)
     """
     y_indptr, y_rows = Y
-    of_positives, of_shared, shared = starts
     work, touched, scores, met = spaces
-    by_feature, longest_row = postings
     indptr = by_feature[0]
     counts = np.empty(_PARTS + 1, np.int64)
     sums = np.empty(0, np.float32)
     squares = np.empty(0)
     values = np.empty(0)
-    is_rejected = np.zeros(labels.shape[0], np.bool_)
     out_indptr[0] = 0
     for m in range(labels.shape[0]):
         positives = y_rows[y_indptr[labels[m]] : y_indptr[labels[m] + 1]]
-        cost, n = add_positives(X, weight, positives, work, touched)
+        _, n = add_positives(X, weight, positives, work, touched)
         values = with_room(values, np.int64(n))
         squares = with_room(squares, np.int64(n))
         highest = weigh_start(indptr, m, starts, work, touched, n, values, squares)
-        slack = kink - of_positives[m] * cost - of_shared[m] * shared[shared.shape[0] - 1]
-        level, _ = leave_out(values, squares, n, highest, longest_row, share * slack)
-        is_rejected[m] = postings_above(indptr, touched, squares, n, level) > limits[1]
-        if is_rejected[m]:
-            n = np.uint32(0)
-        level = limit_postings(indptr, touched, squares, n, highest, limits[0])
+        level = limit_postings(indptr, touched, squares, n, highest, most)
         n = keep_features(touched, values, squares, n, level)
         n_met = add_up_scores(by_feature, touched, values, n, scores, met)
         at = out_indptr[m]
@@ -272,7 +221,7 @@ def list_similar_rows(
         out_indptr[m + 1] = append_similar(
             met, n_met, positives, n_wanted[m], counts, sums, scores, out, at
         )
-    return out, is_rejected
+    return out
 
 
 @kernel

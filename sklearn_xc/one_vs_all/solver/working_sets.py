@@ -63,8 +63,6 @@ FIRST_POSTINGS = 0.01
 #: Working sets pay for a label with one positive from FEWEST_ROWS rows on, for others in proportion
 #: to the first set, and in proportion to the non-zeros of a row if these are more than this.
 LONG_ROW = 10
-#: They do not pay for a label whose important features have more than this share of the non-zeros.
-LARGEST_NEIGHBOURHOOD = 0.25
 #: Certificate of the first solution, and the score above the kink from which rows join the set.
 FIRST_GAP, FIRST_ABOVE = 0.1, 0.15
 #: If its intercept is nearer to the kink than this, a first set had too few rows to hold it down,
@@ -80,9 +78,6 @@ LEAST_SLACK = 0.0015
 #: As shares of the intercept's distance from the kink: passes list rows down to MARGIN below the
 #: kink, and rows that are FAR below it leave the set.
 MARGIN, FAR = 0.03, 0.1
-#: What the features that do not count as important may add to a score, as a share of the same
-#: distance.
-REST = 0.4
 #: Largest set, as a share of the rows, and most passes, before a label is left to ``newton_cg``.
 LARGEST_SET, MAX_PASSES = 0.25, 12
 #: A difference of squared norms below this share of its terms has lost too many digits.
@@ -233,8 +228,7 @@ class WorkingSetSolver:
         self.kink = -float(problem.loss.active_below)
         self.sample = sample_of(n, SAMPLE_ROWS)
         assert problem.postings is not None
-        self.postings = problem.postings
-        self.longest_row = problem.postings[1]
+        self.by_feature, self.longest_row = problem.postings
         self.dense, self.dense2 = np.zeros(d + 1, problem.dtype), np.zeros(d + 1)
         self.scores = np.zeros(n + 1, np.float32)
         self.met = np.empty(n + 1, np.int32)
@@ -287,10 +281,10 @@ class WorkingSetSolver:
             batch = self._empty_batch(some, labels[some], tolerance[some])
             if points is None:
                 mixed = replace(batch, of_positives=of_positives[some], of_shared=of_shared[some])
-                batch, left = self._begin(mixed, shared)
+                batch = self._begin(mixed, shared)
             else:
                 batch, left = self._begin_at(points[some], batch)
-            yield from _some(left, np.ones(len(left), bool), False)
+                yield from _some(left, np.ones(len(left), bool), False)
             while len(batch):
                 self.check()
                 batch = self._improve(batch, shared)
@@ -311,28 +305,23 @@ class WorkingSetSolver:
         )
         return PositiveSums(*out)
 
-    def _begin(self, batch: Batch, shared: np.ndarray) -> tuple[Batch, Batch]:
-        """Return labels with their first working sets, and those for which these do not pay."""
+    def _begin(self, batch: Batch, shared: np.ndarray) -> Batch:
+        """Return labels with their first working sets."""
         row_indptr = np.empty(len(batch) + 1, np.int64)
-        limits = int(FIRST_POSTINGS * self.n_nonzeros), int(LARGEST_NEIGHBOURHOOD * self.n_nonzeros)
-        self.found, is_left = list_similar_rows(
+        self.found = list_similar_rows(
             self.X,
             self.problem.weight,
-            self.postings,
+            self.by_feature,
             self.Y,
             batch.label,
             (batch.of_positives, batch.of_shared, shared),
-            self.kink,
-            REST,
             self._first_rows(batch.n_positives),
-            limits,
+            int(FIRST_POSTINGS * self.n_nonzeros),
             (self.dense2, self.scratch.touched, self.scores, self.met),
             row_indptr,
             self.found,
         )
-        rows = self.found[: row_indptr[-1]].copy()
-        batch = replace(batch, row_indptr=row_indptr, rows=rows)
-        return batch.take(~is_left), batch.take(is_left)
+        return replace(batch, row_indptr=row_indptr, rows=self.found[: row_indptr[-1]].copy())
 
     def _begin_at(self, points: Any, batch: Batch) -> tuple[Batch, Batch]:
         """Return labels that start at points, (m, d + 1), with the rows that have a loss there.

@@ -67,31 +67,22 @@ def test_the_highest_of_long_lists_are_kept(n, m, prune, seed):
         assert (own[one] >= own[dropped].max() - 2 * part).sum() >= wanted[c]
 
 
-def run_similar(instances, weight, positives, wanted, most, start=None, largest=10**9):
-    """Return what ``list_similar_rows`` lists for each label, and which are left."""
+def run_similar(instances, weight, positives, wanted, most, start):
+    """Return what ``list_similar_rows`` lists for each label."""
     (n, d), m = instances.shape, len(positives)
-    of_positives, of_shared, shared, kink, share = start or (
-        np.ones(m),
-        np.zeros(m),
-        np.zeros(d + 1),
-        -1.0,
-        0.4,
-    )
     y_indptr, y_rows = pooled(positives, np.int32)
     room = np.full(len(instances.arrays[1]) * 2 + d + 2, -7, np.int32)
     work, scores = np.zeros(d + 1), np.zeros(n + 1, np.float32)
     indptr = np.empty(m + 1, np.int64)
-    out, is_left = row_search.list_similar_rows(
+    out = row_search.list_similar_rows(
         instances.arrays,
         read_only(weight),
-        postings(instances),
+        postings(instances)[0],
         (read_only(y_indptr), read_only(y_rows)),
         np.arange(m),
-        (of_positives, of_shared, shared),
-        kink,
-        share,
+        start,
         np.asarray(wanted),
-        (most, largest),
+        most,
         (work, room[: d + 1], scores, np.empty(n + 1, np.int32)),
         indptr,
         np.empty(1, np.int32),
@@ -99,17 +90,16 @@ def run_similar(instances, weight, positives, wanted, most, start=None, largest=
     assert not work.any()
     assert not scores.any()
     assert (room[d + 1 :] == -7).all()
-    return in_pieces(indptr, out[: indptr[-1]]), is_left
+    return in_pieces(indptr, out[: indptr[-1]])
 
 
 def random_start(rng, m, d):
-    shared = rng.normal(size=d + 1)
-    return rng.uniform(0.1, 1, m), rng.uniform(-1, 1, m), shared, rng.uniform(-3, 3), 0.4
+    return rng.uniform(0.1, 1, m), rng.uniform(-1, 1, m), rng.normal(size=d + 1)
 
 
 def raising_weights(X, weight, own, start, m):
     """Return the positive weights of a start on the features of its positives, and squares."""
-    of_positives, of_shared, shared, _, _ = start
+    of_positives, of_shared, shared = start
     total = weight[own].astype(np.float64) @ X[own]
     values = np.maximum(of_positives[m] * total + of_shared[m] * shared[:-1], 0.0) * (total > 0)
     return values, values**2 / np.maximum(np.count_nonzero(X, axis=0), 1)
@@ -126,8 +116,7 @@ def test_similar_rows(dtype, data, n, d, seed):
     positives = [np.sort(rng.permutation(n)[: rng.integers(0, 5)]) for _ in range(5)]
     wanted, most = rng.integers(0, n + 1, 5), int(rng.integers(0, np.count_nonzero(X) + 1))
     start = random_start(rng, 5, d)
-    found, is_left = run_similar(instances, weight, positives, wanted, most, start)
-    assert not is_left.any()
+    found = run_similar(instances, weight, positives, wanted, most, start)
     lengths = np.count_nonzero(X, axis=0)
     for m, (own, n_wanted, rows) in enumerate(zip(positives, wanted, found, strict=True)):
         np.testing.assert_array_equal(rows[: len(own)], own)
