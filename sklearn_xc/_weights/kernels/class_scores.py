@@ -14,7 +14,7 @@ from sklearn_xc._compile.arithmetic.vector_math import vector_exp
 from sklearn_xc._compile.emitters.float_lanes import ROW_BYTES, write_row_products
 from sklearn_xc._compile.emitters.int16_lanes import lowest_bit, prefetch
 from sklearn_xc._compile.jit import inlined, kernel
-from sklearn_xc._weights.kernels.selection import select_best
+from sklearn_xc._weights.kernels.selection import N_LANES, select_best
 
 #: Classes whose weights are read together while a block is written: each is one stream of memory.
 STREAMS = 8
@@ -241,5 +241,6 @@ def topk_scores(scores, k, labels, best):
 
     `labels` and `best` have shape (n_rows, >= k); ties go to the smaller class.
     """
+    lanes = np.empty(N_LANES, best.dtype)
     for i in range(scores.shape[0]):
-        select_best(scores[i], k, labels[i], best[i])
+        select_best(scores[i], k, labels[i], best[i], lanes)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_xc._compile.jit import inlined, kernel
 from sklearn_xc._weights.kernels.packed_lists import add_packed_list, weight_of_column
-from sklearn_xc._weights.kernels.selection import select_best
+from sklearn_xc._weights.kernels.selection import N_LANES, select_best
 
 _ONE = np.uint32(1)
 
@@ -39,10 +39,10 @@ def topk_rows(X, first, weights, bases, k, labels, best):
     labels, best : ndarray of int64 and float, of shape (n_rows, >= k)
         The leading k columns are overwritten.
     """
-    scores = np.empty(weights[4].shape[1], best.dtype)
+    scores, lanes = np.empty(weights[4].shape[1], best.dtype), np.empty(N_LANES, best.dtype)
     for r in range(labels.shape[0]):
         _score_row(X, first + r, weights, bases, scores)
-        select_best(scores[: bases.shape[1]], k, labels[r], best[r])
+        select_best(scores[: bases.shape[1]], k, labels[r], best[r], lanes)
 
 
 @kernel
@@ -102,8 +102,11 @@ def _score_row(X, i, weights, bases, scores):
         j = np.uint32(indices[t])
         if slot[j] >= 0 or w_indptr[j + _ONE] > w_indptr[j]:
             base = bases[0]
-    for label in range(scores.shape[0]):
-        scores[label] = base[label] if label < base.shape[0] else 0
+            break
+    for label in range(base.shape[0]):
+        scores[label] = base[label]
+    for label in range(base.shape[0], scores.shape[0]):
+        scores[label] = 0
     places, m = np.empty(indptr[i + 1] - indptr[i], np.int64), 0  # of entries with columns
     for t in range(indptr[i], indptr[i + 1]):
         j = np.uint32(indices[t])
