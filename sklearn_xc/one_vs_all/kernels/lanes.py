@@ -11,7 +11,7 @@ _INTEGERS += ("n_iter", "max_iter", "n_products", "n_rows", "first_row", "first_
 _INTEGERS += ("first_entry", "n_positives", "first_positive")
 _NUMBERS = ("plus", "minus", "intercept", "gap", "threshold", "objective", "norm2")
 _NUMBERS += ("trial_norm2", "slope", "step_length", "gradient_norm", "pruned_objective")
-#: The numbers of a lane, one record: kernels that take an array for each compile three times as
+#: The numbers of a lane, one record: kernels that take an array for each compile nearly twice as
 #: long.
 LANE = np.dtype([(name, np.int64) for name in _INTEGERS] + [(name, float) for name in _NUMBERS])
 

@@ -365,8 +365,9 @@ class _Block:
         Takes the place of `screen` and `advance` for losses that are never zero.
     advance : callable
         The kernel, which moves `lanes`, with `scratch` as work space.
-    mean : ndarray of float64 of shape (d + 1,)
-        Mean of the instances, which limits the length of steps; empty without a kink.
+    mean : ndarray of shape (d + 1,)
+        Mean of the instances, of their dtype, which limits the length of steps; empty without a
+        kink.
     """
 
     problem: OneVsAllProblem

@@ -400,7 +400,8 @@ class WorkingSetSolver:
             mixtures = batch.of_positives, batch.of_shared, shared
             mix_points(X, weight, state, lists, mixtures, self.dense2, points)
         y_rows = entry_places(np.zeros(m, np.int64), batch.n_positives)[0].astype(np.int32)
-        none = np.zeros((1, 0), np.int32), np.full(m, -1), read_only(np.zeros(0, problem.dtype))
+        all_rows = np.zeros((1, 0), np.int32), np.full(m, -1)
+        no_mean = read_only(np.zeros(0, problem.dtype))
         call = (
             X,
             weight,
@@ -408,7 +409,8 @@ class WorkingSetSolver:
             state,
             points,
             np.arange(m),
-            *none,
+            *all_rows,
+            no_mean,
             self.cg,
             self.scratch,
         )
