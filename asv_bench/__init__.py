@@ -17,6 +17,7 @@ An experiment is a module with ``add_options(parser)`` for the command line, and
 
 EXPERIMENTS = {
     "defaults": "defaults.defaults",
+    "ova": "one_vs_all.trees",
     "inits": "one_vs_all.inits",
     "warm_start": "one_vs_all.warm_start",
     "softmax": "softmax.paper",

@@ -12,7 +12,10 @@ of the words in at least two training texts. Rows have Euclidean norm 1, or 0 wi
 * debian_tags, debian_depends, debian_maintainers: names and descriptions of Debian's packages, on
   which no default was chosen; see ``debian``;
 * NAME:first: the first label of each row as its class;
-* yso_sets: equal label sets of yso_finna_en as classes;
+* kirjasto, icd10cm: texts, from which no licence allows a copy in the package, and descriptions of
+  codes;
+* yso_sets: equal label sets of yso_finna_en as classes; yso_rare: every other of its titles, with
+  the words that at most 300 have;
 * syn4k: long documents, made by ``synthetic/gen.py`` in the folder of the data.
 """
 
@@ -48,13 +51,16 @@ CLASS_SETS = (
 )
 #: Sets on which no default was chosen.
 NEW_SETS = tuple(DEBIAN)
-SETS = (*LABEL_SETS, *CLASS_SETS, *NEW_SETS, "syn4k")
+SETS = (*LABEL_SETS, *CLASS_SETS, *NEW_SETS, "syn4k", "kirjasto", "icd10cm", "yso_rare")
 #: Too large for a table of many fits at their full size.
 _LARGE = ("yso_finna_en", "yso_sets")
 
-#: Training file, test file and table of labels; columns of texts and of label texts.
+#: Training file, test file and table of labels; columns of texts and of label texts. Without the
+#: latter, the table has no header, and its last column counts.
 _TEXTS: dict[str, tuple[Sequence[str], Sequence[str], Sequence[str]]] = {
     "yso_finna_en": (("train.tsv.xz", "test.tsv.xz", "labels.tsv.gz"), (), ("name",)),
+    "kirjasto": (("train.tsv.xz", "test.tsv.xz", "labels.tsv.gz"), (), ()),
+    "icd10cm": (("train.tsv.xz", "test.tsv.xz", "labels.tsv.gz"), (), ()),
     "english_wordnet": (
         ("hypernym_train.tsv.gz", "hypernym_test.tsv.gz", "hypernym_labels.tsv.gz"),
         ("members", "definition"),
@@ -73,6 +79,8 @@ _SYN4K = (
     " --sig-hit 0.33 --sig-per-label 10 --confuse 0.6 --miss 0.12 --seed 1"
 )
 _MIN_ITEMS = 5
+#: Of yso_rare: words in more of the titles are left out.
+_MOST_TITLES = 300
 _PARTS = ("X_train", "Y_train", "X_test", "Y_test")
 
 #: Sizes of the sets that this process has loaded, for the records.
@@ -122,7 +130,7 @@ def sizes_of(name: str) -> tuple[str, ...]:
 
 def documents_of(name: str) -> str:
     """Return the name of the set that has the same documents."""
-    return "yso_finna_en" if name == "yso_sets" else name.split(":")[0]
+    return "yso_finna_en" if name in ("yso_sets", "yso_rare") else name.split(":")[0]
 
 
 def load(
@@ -253,6 +261,8 @@ def _read(name: str, data: Any, size: str, dtype: Any) -> DataSet:
     else:
         texts, Y_train, Y_test = _read_texts(base, data)
     of_train, of_test = np.arange(Y_train.shape[0]), np.arange(Y_test.shape[0])
+    if name == "yso_rare":
+        of_train, Y_train = of_train[::2], Y_train[::2]
     if name in CLASS_SETS:
         to_classes = equal_sets if name == "yso_sets" else first_labels
         (of_train, Y_train), (of_test, Y_test) = to_classes(Y_train, Y_test)
@@ -263,9 +273,10 @@ def _read(name: str, data: Any, size: str, dtype: Any) -> DataSet:
     if texts is None:
         return DataSet(name, X_train[of_train], Y_train, X_test[of_test], Y_test)
     train, test = ([texts[p][i] for i in rows] for p, rows in enumerate((of_train, of_test)))
-    vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=dtype)
+    words = {"max_df": _MOST_TITLES} if name == "yso_rare" else {"min_df": 2}
+    vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=dtype, **words)
     X_train, X_test = vectorizer.fit_transform(train), vectorizer.transform(test)
-    Z = None if name == "yso_sets" else vectorizer.transform(texts[2])
+    Z = None if name in ("yso_sets", "yso_rare") else vectorizer.transform(texts[2])
     for matrix in (X_train, X_test, Z):
         if matrix is not None:
             matrix.sort_indices()
@@ -307,7 +318,10 @@ def _read_texts(name: str, data: Any) -> tuple[Any, Any, Any]:
         return _read_cooking(path)
     files, columns, label_columns = _TEXTS[name]
     paths = find_files(data, *(f"{name}/{file}" for file in files))
-    labels = [" ".join(row[c] for c in label_columns) for row in read_table(paths[2])]
+    if label_columns:
+        labels = [" ".join(row[c] for c in label_columns) for row in read_table(paths[2])]
+    else:
+        labels = [line.rpartition("\t")[2] for line in read_lines(paths[2])]
     texts, targets = [], []
     for path in paths[:2]:
         if columns:

@@ -142,8 +142,8 @@ class OvALinearXC(LinearModel):
         "max_iter" or "stalled" (at the precision of the dtype); ``objective``, ``gradient_norm``
         and ``suboptimality``, an upper bound on the objective's distance from the minimum, all in
         float64 at the weights before pruning; ``gradient_tolerance``, the stopping rule's right
-        side; ``pruning_increase``, what pruning adds to the objective; ``seconds``, an estimate.
-        ``pandas.DataFrame(clf.fit_report_)`` shows it as a table.
+        side; ``pruned``, the share of the weights' squared norm that pruning removed; ``seconds``,
+        an estimate. ``pandas.DataFrame(clf.fit_report_)`` shows it as a table.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

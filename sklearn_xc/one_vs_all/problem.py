@@ -50,8 +50,8 @@ _DERIVED = ("rounded", "postings", "loss", "shared_negatives")
 #: Sparse problems with a smooth loss and fewer labels are solved one label at a time.
 _FEWEST_LABELS = 8
 
-#: Labels are solved on working sets where there are at least this many rows; see
-#: ``solver.working_sets``.
+#: Labels may be solved on working sets where there are at least this many rows; see
+#: ``labels_that_pay`` of ``solver.working_sets``.
 FEWEST_ROWS = 14_000
 
 #: Makes an array from a length and a dtype, in memory or in a file.
@@ -356,12 +356,6 @@ def sum_instances(problem: OneVsAllProblem) -> InstanceSums:
     with np.errstate(over="ignore"):
         squares_sum = float(squares.sum()) + weight * problem.intercept
     return InstanceSums(sum_rows(problem, rows), weight, squares_sum)
-
-
-def sample_of(n: int, size: int) -> np.ndarray:
-    """Return evenly spaced row numbers, at most `size`."""
-    size = min(n, size)
-    return read_only((np.arange(size) * n // max(size, 1)).astype(np.int32))
 
 
 def check_range(problem: OneVsAllProblem, sums: InstanceSums) -> None:

@@ -40,7 +40,7 @@ def test_the_default_is_silent_on_rows_of_unit_length(loss, data):
 )
 def test_too_much_is_warned_of(make_y, loss, data):
     X, Y = data
-    with pytest.warns(PruningWarning, match="OvALinearXC: prune=2.0 raised the sum") as caught:
+    with pytest.warns(PruningWarning, match="OvALinearXC: prune=2.0 removed weights") as caught:
         model = OvALinearXC(prune=2.0, loss=loss).fit(X, make_y(Y))
     assert [w.filename for w in caught if w.category is PruningWarning] == [__file__]
     whole = OvALinearXC(prune=0, loss=loss).fit(X, Y)

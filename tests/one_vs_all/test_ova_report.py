@@ -15,7 +15,7 @@ NAMES = {
     "gradient_norm",
     "gradient_tolerance",
     "suboptimality",
-    "pruning_increase",
+    "pruned",
     "seconds",
 }
 

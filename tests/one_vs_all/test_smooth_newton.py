@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from sklearn_xc.one_vs_all.kernels.lanes import PRUNED
 from sklearn_xc.one_vs_all.solver import newton_cg
 from sklearn_xc.one_vs_all.solver.smooth_newton import SmoothNewton
 from sklearn_xc.one_vs_all.starts import Given
@@ -66,14 +65,11 @@ def test_a_label_alone_has_the_bytes_of_one_among_many(dtype, make_xy, make_prob
     points = np.random.default_rng(0).normal(size=(40, 41)).astype(dtype)
     solver = SmoothNewton(problem, newton_cg._CG, lambda: None)
     together, apart = at_points(problem, points), at_points(problem, points)
-    for step in range(5):
-        if step == 4:
-            together.purpose[::3] = apart.purpose[::3] = PRUNED
+    for _ in range(4):
         solver.advance(together, np.arange(40))
         for k in np.random.default_rng(1).permutation(40):
             solver.advance(apart, np.array([k]))
-        assert step == 4 or len(set(together.n_products)) > 2
-    assert (together.pruned_objective[::3] > 0).all()
+        assert len(set(together.n_products)) > 2
     np.testing.assert_array_equal(apart.state, together.state)
     np.testing.assert_array_equal(apart.points, together.points)
 

@@ -14,6 +14,9 @@ from sklearn_xc.one_vs_all.solver import newton_cg, working_sets
 from sklearn_xc.one_vs_all.solver.newton_cg import STATUS_NAMES, shared_negatives_of, solve_block
 from sklearn_xc.one_vs_all.starts import INITIALISERS, Given
 
+#: C=0.5 for 25 labels.
+HALF = np.full(25, 0.5)
+
 
 def texts(seed=0, n=300, d=80, n_labels=25, dtype=np.float64):
     """Rows like short texts: frequent and rare features, near-empty rows, equal rows."""
@@ -39,8 +42,8 @@ def pay(monkeypatch):
 
     def change(**constants):
         small = {
-            "FEWEST_ROWS": 1e-9,
-            "FIRST_ROWS": (4, 4),
+            "ROWS": 1e-9,
+            "FIRST_ROWS": 4,
             "LARGEST_SET": 1.0,
         }
         for name, value in {**small, **constants}.items():
@@ -92,8 +95,8 @@ def assert_solved(problem, solution, ends, objective_of):
         v = np.where(np.abs(w) < problem.prune, 0.0, w)
         v[-1] = w[-1]
         np.testing.assert_array_equal(pruned[[label]].toarray()[0], v[:-1])
-        value = objective.value(v)
-        assert solution.pruned_objective[label] == pytest.approx(value, rel=1e-10)
+        removed = 1 - (v[:-1] ** 2).sum() / (w[:-1] ** 2).sum() if w[:-1].any() else 0.0
+        assert solution.pruned[label] == pytest.approx(removed, abs=1e-7)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "huber_hinge"])
@@ -114,6 +117,24 @@ def test_certificates_are_those_of_all_rows(loss, make_problem, objective_of, pa
     assert_solved(problem, *solve(problem), objective_of)
     assert answers[True] > 10  # of 50: with `ends` and without
     assert answers[False] > 0  # the label with a positive without features
+
+
+def test_rows_with_little_loss_are_left_out(make_problem, objective_of, pay, answers):
+    """The default's certificate bounds what they add; the gradient norm is one of that bound."""
+    pay()
+    problem = make_problem(*texts(2, n=600), relative_gap=1e-3, plus=HALF, minus=HALF)
+    solution, ends = solve(problem)
+    assert answers[True] > 10
+    n_larger = 0
+    for label, w in enumerate(ends.astype(np.float64)):
+        objective = objective_of(problem, label)
+        bound = 0.5 * solution.gradient_norm[label] ** 2
+        assert solution.objective[label] == pytest.approx(objective.value(w), rel=1e-10)
+        assert bound <= 1e-3 * solution.objective[label] * (1 + 1e-9)
+        assert objective.value(w) - objective.minimum() <= bound + 1e-9
+        norm = np.linalg.norm(objective.gradient(w))
+        n_larger += abs(norm - solution.gradient_norm[label]) > 1e-6 * norm
+    assert n_larger > 0
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.3, -5.0])
@@ -152,8 +173,8 @@ def fuzzed(make_problem, objective_of):
         )
         with pytest.MonkeyPatch.context() as patch:
             for name, value in {
-                "FEWEST_ROWS": 1e-9,
-                "FIRST_ROWS": (1, 1),
+                "ROWS": 1e-9,
+                "FIRST_ROWS": 1,
                 "LARGEST_SET": 1.0,
             }.items():
                 patch.setattr(working_sets, name, value)

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc._compile.jit import kernel
-from sklearn_xc.one_vs_all.kernels.lanes import PRUNED
 from sklearn_xc.one_vs_all.kernels.newton_direction import direction_function, limit_step
 from sklearn_xc.one_vs_all.kernels.newton_step import squared_norm, step_function
 
@@ -62,24 +61,24 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def prune_point(point, prune, out):
-    """Copy a point without its weights below `prune`; return the squared norm of the copy."""
-    d = point.shape[0] - 1
-    for j in range(d):
-        out[j] = point[j] if abs(point[j]) >= prune else 0
-    out[d] = point[d]
-    return squared_norm(out)
+def list_weights(point, prune, indices, values):
+    """Write the weights of a point from `prune` on in magnitude, and their features.
 
-
-@kernel
-def list_weights(point, indices, values):
-    """Write the non-zero weights of a point and their features; return their number."""
+    Returns their number, and the share of the squared norm of the others.
+    """
     n = np.uint32(0)
+    removed = np.float64(0.0)
+    total = np.float64(0.0)
     for j in range(point.shape[0] - 1):
+        w = point[j]
+        is_kept = abs(w) >= prune and w != 0
         indices[n] = j
-        values[n] = point[j]
-        n += np.uint32(point[j] != 0)
-    return np.int64(n)
+        values[n] = w
+        n += np.uint32(is_kept)
+        square = np.float64(w) * np.float64(w)
+        total += square
+        removed += 0.0 if is_kept else square
+    return np.int64(n), removed / total if total > 0.0 else 0.0
 
 
 @kernel
@@ -169,7 +168,7 @@ def block_newton_kernel(loss: Any, rows_of: ModuleType) -> Any:
                         lane.trial_norm2 = limit_step(lane, kink, mean, v, w)
                     else:
                         lane.trial_norm2 = squared_norm(w)
-                if lane.max_iter == 0 or lane.purpose == PRUNED:
+                if lane.max_iter == 0:
                     break
                 if lane.step_length < 0:
                     continue

@@ -2,15 +2,11 @@
 
 import numpy as np
 
-#: Purposes of a trial point: a Newton step, or the pruned solution, whose objective alone is
-#: needed.
-NEWTON, PRUNED = 0, 1
-
-_INTEGERS = ("label", "first", "width", "current", "purpose", "n_flat", "n_halved", "n_active")
+_INTEGERS = ("label", "first", "width", "current", "n_flat", "n_halved", "n_active")
 _INTEGERS += ("n_iter", "max_iter", "n_products", "n_rows", "first_row", "first_pointer")
 _INTEGERS += ("first_entry", "n_positives", "first_positive")
 _NUMBERS = ("plus", "minus", "intercept", "gap", "threshold", "objective", "norm2")
-_NUMBERS += ("trial_norm2", "slope", "step_length", "gradient_norm", "pruned_objective")
+_NUMBERS += ("trial_norm2", "slope", "step_length", "gradient_norm")
 #: The numbers of a lane, one record: kernels that take an array for each compile nearly twice as
 #: long.
 LANE = np.dtype([(name, np.int64) for name in _INTEGERS] + [(name, float) for name in _NUMBERS])
@@ -37,8 +33,6 @@ class Lanes:
         Position in `points` of a lane's two points, and the length of each.
     current : ndarray of int64
         0 or 1: which of the two is the current point.
-    purpose : ndarray of int64
-        ``NEWTON``, or ``PRUNED`` for the pruned solution, whose objective alone is needed.
     objective, norm2 : ndarray of float64
         At the current point, inf before the first; squared norm without the intercept.
     trial_norm2, slope : ndarray of float64
@@ -62,7 +56,6 @@ class Lanes:
         Number of a lane's rows, and where their weights, row pointers and non-zeros begin.
     n_positives, first_positive : ndarray of int64
         Its positives in the list of all positives.
-    pruned_objective : ndarray of float64
     """
 
     def __init__(self, points: np.ndarray, label: np.ndarray, **given: np.ndarray | float) -> None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from sklearn_xc._compile.arithmetic.vectors import inner_product
 from sklearn_xc._compile.jit import inlined
-from sklearn_xc.one_vs_all.kernels.lanes import PRUNED
 from sklearn_xc.one_vs_all.kernels.sparse_rows import ROWS_AHEAD
 
 #: Share of the promised decrease that a step must reach, and the most halvings of a step.
@@ -108,13 +107,10 @@ def step_function(loss: Any, rows_of: ModuleType) -> Any:
         Returns
         -------
         int
-            -1 if v was only evaluated, or is not accepted.
+            -1 if v is not accepted.
         """
         n = list_rows(others, positives, rows, numbers[0])
         f = evaluate(X, weight, lane, v, rows[:n], numbers[0], numbers[1])
-        if lane.purpose == PRUNED:
-            lane.pruned_objective = f
-            return -1
         enough = lane.objective + SUFFICIENT_DECREASE * lane.slope
         if not f <= enough + ROUNDING * abs(f):
             lane.n_halved += 1

@@ -80,12 +80,6 @@ def round_rows(indptr, data, values, exponents, reach):
         reach[i] = np.int32(_HALF * (norm1 + np.sqrt(np.float64(stop - start)) * LEVELS) + 4.0)
 
 
-@inlined
-def larger_when_pruned(w, prune):
-    """Return the larger of a weight before and after pruning."""
-    return max(w, w - w) if abs(w) < prune else w
-
-
 @kernel
 def round_points(points, offsets, norm2, kink, block, to_pass):
     """Round trial points to int16 columns, and write the score to exceed for each, in steps.
@@ -132,7 +126,7 @@ def round_points(points, offsets, norm2, kink, block, to_pass):
 
 
 @kernel
-def round_sparse_points(which, points, prune, kinks, block, to_pass):
+def round_sparse_points(which, points, kinks, block, to_pass):
     """Round sparse points to int16 columns, and write the score to exceed for each, in steps.
 
     Parameters
@@ -142,8 +136,6 @@ def round_sparse_points(which, points, prune, kinks, block, to_pass):
     points : tuple of ndarray of int64, int32 and float
         Sparse points ``(indptr, features, weights)``, those of point m from ``indptr[m] + m`` on,
         intercept last.
-    prune : float
-        The larger score of before and after pruning counts.
     kinks : ndarray of float64
         The score to exceed for each.
     block : ndarray of int16 of shape (d, width)
@@ -167,7 +159,7 @@ def round_sparse_points(which, points, prune, kinks, block, to_pass):
         to_pass[c] = (kinks[m] - np.float64(weights[last + m])) / step
         inverse = weights.dtype.type(1.0 / step)
         for t in range(first, last):
-            number = larger_when_pruned(weights[t + m], prune) * inverse
+            number = weights[t + m] * inverse
             block[np.uint32(features[t]), c] = np.int16(np.int32(np.rint(number)))
 
 

@@ -10,7 +10,6 @@ but for the rounding of the point to the dtype of X, it reads only rows that may
 
 import functools
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -264,8 +263,8 @@ def balance_kernel(loss: Any) -> Any:
 
 
 @functools.cache
-def full_gradient_kernels(loss: Any) -> Any:
-    """Return ``evaluate`` and ``sum_losses`` for a ``CompiledLoss`` with a kink."""
+def full_gradient_kernel(loss: Any) -> Any:
+    """Return ``evaluate`` for a ``CompiledLoss`` with a kink."""
     value = loss.value
     slope = loss.slope
     kink = -float(loss.active_below)
@@ -335,29 +334,4 @@ def full_gradient_kernels(loss: Any) -> Any:
             norm2 += gradient[j] * gradient[j]
         return f, math.sqrt(norm2)
 
-    @kernel
-    def sum_losses(weight, positives, costs, bias, alone, of_positives):
-        """Return the loss of all rows at a point, from their scores.
-
-        Parameters
-        ----------
-        weight, positives, costs
-            As ``evaluate`` takes them.
-        bias : float
-            The intercept.
-        alone, of_positives : ndarray of float64
-            Scores without it, as ``score_alone`` writes them.
-        """
-        plus, minus = costs
-        f = 0.0
-        for i in range(alone.shape[0]):
-            score = bias + alone[i]
-            if score > kink:
-                f += minus * np.float64(weight[i]) * value(-score)
-        for r in range(positives.shape[0]):
-            margin = bias + of_positives[r]
-            if margin < -kink:
-                f += plus * np.float64(weight[np.uint32(positives[r])]) * value(margin)
-        return f
-
-    return SimpleNamespace(evaluate=evaluate, sum_losses=sum_losses)
+    return evaluate

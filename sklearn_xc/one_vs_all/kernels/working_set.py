@@ -8,12 +8,9 @@ Lists are a tuple ``(indptr, rows)`` or ``(indptr, features)``. Sparse points ar
 features, weights)``, where the weights of point c, intercept last, begin at ``indptr[c] + c``.
 """
 
-import math
-
 import numpy as np
 
 from sklearn_xc._compile.jit import inlined, kernel
-from sklearn_xc.one_vs_all.kernels.screen import larger_when_pruned
 from sklearn_xc.one_vs_all.kernels.sparse_rows import ROWS_AHEAD, prefetch_row
 
 _ONE = np.uint64(1)
@@ -197,11 +194,8 @@ def mix_points(X, weight, lanes, lists, mixtures, dense, points):
 
 
 @kernel
-def keep_near_rows(X, lanes, points, prune, kinks, kept):
-    """Mark the rows of each lane that are positives or have a score above a number.
-
-    The larger score of before and after pruning counts.
-    """
+def keep_near_rows(X, lanes, points, kinks, kept):
+    """Mark the rows of each lane that are positives or have a score above a number."""
     indptr, indices, data = X
     for c in range(kinks.shape[0]):
         row, pointer, entry = lanes[c].first_row, lanes[c].first_pointer, lanes[c].first_entry
@@ -211,8 +205,7 @@ def keep_near_rows(X, lanes, points, prune, kinks, kept):
             start, stop = indptr[pointer + r], indptr[pointer + r + 1]
             score = bias
             for t in range(np.uint64(entry + start), np.uint64(entry + stop)):
-                w = points[first + np.int64(indices[t])]
-                score += np.float64(data[t]) * np.float64(larger_when_pruned(w, prune))
+                score += np.float64(data[t]) * np.float64(points[first + np.int64(indices[t])])
             kept[row + r] = r <= lanes[c].n_positives or not score <= kinks[c]
 
 
@@ -263,56 +256,10 @@ def take_lists(indptr, which, shift, values, out_indptr, out):
 
 
 @kernel
-def prune_points(lanes, points, prune, lists, verified, dense, weights, rises):
-    """Write the current points and their pruned versions, and how far scores may have risen.
-
-    Parameters
-    ----------
-    lanes, points
-        `state` and `points` of ``Lanes``. The trial points become the pruned ones.
-    prune : float
-        Smaller weights become 0.
-    lists : tuple of ndarray of int64 and int32
-        ``(indptr, features)``: X's numbers of each lane's features.
-    verified : tuple of ndarray
-        Sparse points of the last verification.
-    dense : ndarray of float of shape (d,)
-        Work space, 0 between calls.
-    weights : ndarray of float
-        Overwritten: the current point of lane c from ``indptr[c] + c`` on, intercept last.
-    rises : ndarray of float64 of shape (n_lanes,)
-        Overwritten: bound on how far the score of a row of norm 1, intercept left out, has risen
-        since the verification; the larger of before and after pruning.
-    """
-    feature_indptr, features = lists
-    verified_indptr, verified_features, verified_weights = verified
-    for c in range(rises.shape[0]):
-        width = lanes[c].width
-        at = lanes[c].first + lanes[c].current * width
-        trial = lanes[c].first + (1 - lanes[c].current) * width
-        base = feature_indptr[c] + c
-        for t in range(verified_indptr[c], verified_indptr[c + 1]):
-            dense[np.uint32(verified_features[t])] = larger_when_pruned(
-                verified_weights[t + c], prune
-            )
-        squares = 0.0
-        norm2 = 0.0
-        for j in range(width - 1):
-            w = points[at + j]
-            v = w if abs(w) >= prune else w - w
-            weights[base + j] = w
-            points[trial + j] = v
-            norm2 += np.float64(v) * np.float64(v)
-            i = np.uint32(features[feature_indptr[c] + j])
-            squares += max(np.float64(max(w, v)) - np.float64(dense[i]), 0.0) ** 2
-            dense[i] = 0
-        b = points[at + width - 1]
-        points[trial + width - 1] = b
-        weights[base + width - 1] = b
-        lanes[c].trial_norm2 = norm2
-        # Features that are no longer in the set have weight 0.
-        for t in range(verified_indptr[c], verified_indptr[c + 1]):
-            i = np.uint32(verified_features[t])
-            squares += max(-np.float64(dense[i]), 0.0) ** 2
-            dense[i] = 0
-        rises[c] = math.sqrt(squares)
+def list_points(lanes, points, indptr, weights):
+    """Write the current points, that of lane c from ``indptr[c] + c`` on, intercept last."""
+    for c in range(lanes.shape[0]):
+        at = lanes[c].first + lanes[c].current * lanes[c].width
+        base = indptr[c] + c
+        for j in range(lanes[c].width):
+            weights[base + j] = points[at + j]

@@ -13,7 +13,7 @@ rows with a loss at the trial points            ``screening``, ``kernels.screen`
 objective, line search, sufficient decrease     ``kernels.newton_step``: ``take_step``
 gradient, certificate, Hessian products, CG     ``kernels.newton_direction``: ``find_direction``
 stopping rule ``|g| <= eps |g(0)|``             ``_Block.finish_step``
-pruning, and its effect on the objective        ``_Block._prune``
+pruning                                         ``_Block._retire``
 ==============================================  =================================================
 
 ``kernels.block_newton.advance`` runs the compiled steps for all lanes. ``working_sets`` solves
@@ -41,9 +41,8 @@ from sklearn_xc.one_vs_all.kernels.block_newton import (
     list_weights,
     measure_start,
     norm_of_difference,
-    prune_point,
 )
-from sklearn_xc.one_vs_all.kernels.lanes import NEWTON, PRUNED, Lanes
+from sklearn_xc.one_vs_all.kernels.lanes import Lanes
 from sklearn_xc.one_vs_all.problem import (
     FEWEST_ROWS,
     InstanceSums,
@@ -100,8 +99,10 @@ class BlockSolution:
         Intercepts, of the dtype of X.
     n_iter, n_products, status : ndarray of int64 of shape (m,)
         Newton steps, products with the Hessian, and an index into ``STATUS_NAMES``.
-    objective, gradient_norm, gradient_tolerance, pruned_objective : ndarray of float64 (m,)
-        Evaluated in float64 at the weights before pruning (but the last).
+    objective, gradient_norm, gradient_tolerance : ndarray of float64 (m,)
+        Evaluated in float64 at the weights before pruning.
+    pruned : ndarray of float64 of shape (m,)
+        Share of the weights' squared norm that pruning has removed.
     seconds : ndarray of float64 of shape (m,)
         The block's wall time, divided in proportion to Newton steps and Hessian products.
     """
@@ -117,7 +118,7 @@ class BlockSolution:
     objective: np.ndarray
     gradient_norm: np.ndarray
     gradient_tolerance: np.ndarray
-    pruned_objective: np.ndarray
+    pruned: np.ndarray
     seconds: np.ndarray
 
 
@@ -130,7 +131,7 @@ class LabelReport(NamedTuple):
     objective: float
     gradient_norm: float
     gradient_tolerance: float
-    pruned_objective: float
+    pruned: float
 
 
 class NewtonStep(NamedTuple):
@@ -214,9 +215,8 @@ def solve_block(
     observe : callable, optional
         Called with a ``NewtonStep`` after every step of every label, starts included.
     ends : ndarray of shape (len(labels), d + 1), optional
-        Filled with the weights and intercepts before pruning, of the dtype of X. Pruning is then
-        not measured: ``pruned_objective`` is NaN. A row is written once its label is solved, so the
-        array may hold the starts.
+        Filled with the weights and intercepts before pruning, of the dtype of X. A row is written
+        once its label is solved, so the array may hold the starts.
 
     Returns
     -------
@@ -228,10 +228,9 @@ def solve_block(
     with np.errstate(over="ignore", invalid="ignore"):  # points that are not finite are rejected
         if problem.n_samples >= FEWEST_ROWS and block.parents is None and observe is None:
             block.solve_on_working_sets()
-        while occupied := block.fill_lanes():
-            block.advance_lanes(np.array(occupied))
-            for k in occupied:
-                block.finish_step(k)
+        while len(occupied := block.fill_lanes()):
+            block.advance_lanes(occupied)
+            block.finish_steps(occupied)
     return block.results.solution(perf_counter() - began)
 
 
@@ -265,28 +264,21 @@ class _Results:
     Parameters
     ----------
     labels : ndarray of int64 of shape (m,)
-    problem : OneVsAllProblem
-    ends : ndarray of shape (m, d + 1) or None
-        As ``solve_block`` takes it.
+    dtype : dtype
+        Of X.
 
     Attributes
     ----------
-    measures_pruning : bool
-        Whether the objective after pruning is needed, and not that before.
     weights : list of (ndarray, ndarray) or None
         Features and values of each label's weights after pruning.
     intercepts : ndarray of shape (m,)
     reports : list of LabelReport or None
     """
 
-    def __init__(
-        self, labels: np.ndarray, problem: OneVsAllProblem, ends: np.ndarray | None
-    ) -> None:
+    def __init__(self, labels: np.ndarray, dtype: np.dtype) -> None:
         self.labels = labels
-        self.ends = ends
-        self.measures_pruning = ends is None and problem.prune > 0
         self.weights: list[Any] = [None] * len(labels)
-        self.intercepts = np.zeros(len(labels), problem.dtype)
+        self.intercepts = np.zeros(len(labels), dtype)
         self.reports: list[Any] = [None] * len(labels)
 
     def keep(
@@ -298,9 +290,6 @@ class _Results:
         report: LabelReport,
     ) -> None:
         """Keep the result of the label at a position."""
-        if not self.measures_pruning:
-            pruned = report.objective if self.ends is None else math.nan
-            report = report._replace(pruned_objective=pruned)
         self.weights[place] = features, values
         self.intercepts[place] = intercept
         self.reports[place] = report
@@ -325,17 +314,11 @@ class _Results:
 
 @dataclass
 class _Label:
-    """State of a label in a lane; -1 steps before its start is evaluated.
-
-    `place` is its position in the block.
-    """
+    """The label in a lane; `place` is its position in the block."""
 
     place: int
     tolerance: float
     starts_at_zero: bool = False
-    n_iter: int = -1
-    n_products: int = 0
-    status: int | None = None
 
 
 @dataclass
@@ -352,6 +335,8 @@ class _Block:
         Places of the labels that may begin, in this order.
     occupants : list of _Label or None
         The label in each lane.
+    n_iter, n_products : ndarray of int64 of shape (n_lanes,)
+        Steps and Hessian products of each so far; -1 steps before its start is evaluated.
     parents, children : ndarray of int64 or None, and dict of int to list of int
         With ``initialiser.parents``, the place at whose weights each label starts, and the labels
         that begin once a label is solved.
@@ -384,7 +369,7 @@ class _Block:
         problem, sums = self.problem, self.sums
         self.labels = np.asarray(self.labels, np.int64)
         n_lanes = min(self.n_lanes, max(1, len(self.labels)))
-        self.results = _Results(self.labels, problem, self.ends)
+        self.results = _Results(self.labels, problem.dtype)
         self.advance = block_newton_kernel(problem.loss, problem.rows_of)
         self.smooth = None
         if problem.is_side_by_side:
@@ -395,6 +380,7 @@ class _Block:
         self.lanes = _lanes(problem, n_lanes)
         self.scratch = _make_scratch(problem, self.smooth is not None)
         self.occupants: list[_Label | None] = [None] * n_lanes
+        self.n_iter, self.n_products = np.zeros((2, n_lanes), np.int64)
         self.parents = None
         if self.initialiser is not None:
             self.parents = self.initialiser.parents(problem, self.labels)
@@ -459,7 +445,9 @@ class _Block:
             batch.threshold, np.where(batch.n_iter > 0, batch.tolerance, 0.0)
         )
         status[met] = CONVERGED
-        indptr, features, values = weights_of(batch, self.problem.prune)
+        certified = np.sqrt(2.0 * self.problem.relative_gap * batch.objective)
+        tolerance = np.maximum(batch.tolerance, np.where(certified < np.inf, certified, 0.0))
+        (indptr, features, values), pruned = weights_of(batch, self.problem.prune)
         intercept = batch.intercept
         for c, place in enumerate(places.tolist()):
             own = slice(indptr[c], indptr[c + 1])
@@ -469,8 +457,8 @@ class _Block:
                 status=status[c],
                 objective=batch.objective[c],
                 gradient_norm=batch.gradient_norm[c],
-                gradient_tolerance=batch.tolerance[c],
-                pruned_objective=batch.pruned_objective[c],
+                gradient_tolerance=tolerance[c],
+                pruned=pruned[c],
             )
             self.results.keep(place, features[own], values[own], intercept[c], report)
             if self.ends is not None:
@@ -491,24 +479,15 @@ class _Block:
                 int(batch.label[c]), features, weights, above[c], batch.tolerance[c]
             )
             if found.is_solved:
-                self._keep_at_kink(solver, batch, c, place, found)
+                self._keep_at_kink(batch, c, place, found)
             elif np.isfinite(found.point).all():
                 changed = np.flatnonzero(found.own).astype(np.int32)
                 intercept = float(found.point[-1])
                 self.at_kink[place] = changed, found.own[changed], found.share, intercept
 
-    def _keep_at_kink(
-        self, solver: KinkSolver, batch: Batch, c: int, place: int, found: KinkSolution
-    ) -> None:
+    def _keep_at_kink(self, batch: Batch, c: int, place: int, found: KinkSolution) -> None:
         """Keep the result of label c of a batch, which is solved at the kink."""
-        point = found.point
-        pruned = np.empty_like(point)
-        prune_point(point, self.problem.prune, pruned)
-        features = np.flatnonzero(pruned[:-1]).astype(np.int32)
-        values, intercept = pruned[features], float(point[-1])
-        objective = math.nan
-        if self.results.measures_pruning:
-            objective = solver.objective_of_few(int(batch.label[c]), features, values, intercept)
+        features, values, pruned = self._pruned(found.point)
         report = LabelReport(
             n_iter=batch.n_iter[c],
             n_products=batch.n_products[c],
@@ -516,23 +495,29 @@ class _Block:
             objective=found.objective,
             gradient_norm=found.gradient_norm,
             gradient_tolerance=batch.tolerance[c],
-            pruned_objective=objective,
+            pruned=pruned,
         )
-        self.results.keep(place, features, values, intercept, report)
+        self.results.keep(place, features, values, float(found.point[-1]), report)
         if self.ends is not None:
-            self.ends[place] = point
+            self.ends[place] = found.point
+
+    def _pruned(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the weights that pruning leaves, with their features, and the share removed."""
+        features, values = self.scratch.touched, self.scratch.work[0]
+        n_kept, removed = list_weights(point, self.problem.prune, features, values)
+        return features[:n_kept].copy(), values[:n_kept].copy(), removed
 
     def _check_stop(self) -> None:
         if self.stop is not None and self.stop.is_set():
             raise KeyboardInterrupt
 
-    def fill_lanes(self) -> list[int]:
+    def fill_lanes(self) -> np.ndarray:
         """Give each empty lane the next label, at its start; return the occupied lanes."""
         for k, occupant in enumerate(self.occupants):
             if occupant is None and self.waiting:
                 self._check_stop()
                 self.occupants[k] = self._begin(k, self.waiting.popleft())
-        return [k for k, occupant in enumerate(self.occupants) if occupant is not None]
+        return np.flatnonzero([occupant is not None for occupant in self.occupants])
 
     def _begin(self, k: int, place: int) -> _Label:
         """Set a lane's first trial point: the start of the label."""
@@ -551,10 +536,10 @@ class _Block:
         lanes.minus[k] = minus
         first, last = problem.y_indptr[label : label + 2]
         lanes.first_positive[k], lanes.n_positives[k] = first, last - first
-        lanes.purpose[k] = NEWTON
         lanes.objective[k] = np.inf
         for counter in (lanes.n_active, lanes.n_halved, lanes.n_flat, lanes.slope):
             counter[k] = 0
+        self.n_iter[k], self.n_products[k] = -1, 0
         # The first step is always taken, even from a start that meets the stopping rule.
         lanes.threshold[k] = rounding if zero_is_optimal else 0.0
         self._start_at(k, None if zero_is_optimal else self._start(place, label, positive_sum))
@@ -621,36 +606,47 @@ class _Block:
             first = last
             self._check_stop()
 
-    def finish_step(self, k: int) -> None:
-        """Apply the stopping rule to a lane: continue, prune the label, or retire it."""
+    def finish_steps(self, occupied: np.ndarray) -> None:
+        """Apply the stopping rule to the lanes: continue, or retire the label."""
+        lanes = self.lanes
+        step = lanes.step_length[occupied]
+        # Most steps are neither the first nor the last one, and were not halved.
+        goes_on = (step > 0) & (lanes.gradient_norm[occupied] > lanes.threshold[occupied])
+        goes_on &= (lanes.n_flat[occupied] <= MAX_FLAT) & (self.n_iter[occupied] >= 0)
+        goes_on &= self.n_iter[occupied] + 1 < self.problem.max_iter
+        if self.observe is not None:
+            goes_on[:] = False
+        self.n_iter[occupied] += goes_on
+        self.n_products[occupied] += np.where(goes_on, lanes.n_products[occupied], 0)
+        for k in occupied[~goes_on & (step >= 0)].tolist():
+            self._finish_step(k)
+
+    def _finish_step(self, k: int) -> None:
         lanes = self.lanes
         label = self.occupants[k]
         assert label is not None
-        if lanes.purpose[k] == PRUNED:
-            self._retire(k, label)
-            return
-        if lanes.step_length[k] < 0:
-            return
-        if label.n_iter < 0 and not (label.starts_at_zero or math.isfinite(lanes.objective[k])):
+        is_start = self.n_iter[k] < 0
+        if is_start and not (label.starts_at_zero or math.isfinite(lanes.objective[k])):
             label.starts_at_zero = True
             lanes.objective[k] = np.inf
             self._start_at(k, None)
             return
-        label.n_iter += 1
-        label.n_products += int(lanes.n_products[k])
+        self.n_iter[k] += 1
+        self.n_products[k] += lanes.n_products[k]
         if self.observe is not None:
-            self.observe(self._step_taken(k, label))
-        label.status = self._status(k, label)
-        if label.status is not None:
-            self._prune(k, label)
-        elif label.n_iter == 0:  # ``find_direction`` lowers it to the certificate
-            lanes.threshold[k] = label.tolerance
+            self.observe(self._step_taken(k))
+        status = self._status(k, label)
+        if status is not None:
+            self._retire(k, label, status)
+        elif is_start:  # ``find_direction`` lowers it, as the objective falls
+            certified = math.sqrt(2.0 * self.problem.relative_gap * lanes.objective[k])
+            lanes.threshold[k] = certified if certified < math.inf else label.tolerance
 
-    def _step_taken(self, k: int, label: _Label) -> NewtonStep:
+    def _step_taken(self, k: int) -> NewtonStep:
         lanes = self.lanes
         return NewtonStep(
             label=int(lanes.label[k]),
-            n_iter=label.n_iter,
+            n_iter=int(self.n_iter[k]),
             step_length=float(lanes.step_length[k]),
             active_share=float(lanes.n_active[k] / self.problem.n_samples),
             objective=float(lanes.objective[k]),
@@ -664,41 +660,29 @@ class _Block:
         if norm <= lanes.threshold[k]:
             return CONVERGED
         is_stalled = lanes.step_length[k] == 0 or lanes.n_flat[k] > MAX_FLAT
-        if not is_stalled and label.n_iter < self.problem.max_iter:
+        if not is_stalled and self.n_iter[k] < self.problem.max_iter:
             return None
-        if label.n_iter > 0 and norm <= label.tolerance:
+        if self.n_iter[k] > 0 and norm <= label.tolerance:
             return CONVERGED  # the rule holds, but precision allows no certificate
         return STALLED if is_stalled else OUT_OF_ITERATIONS
 
-    def _prune(self, k: int, label: _Label) -> None:
-        """Prune the weights of a lane; the next step evaluates their objective, if needed."""
+    def _retire(self, k: int, label: _Label, status: int) -> None:
+        """Prune the weights of a label, keep its results and empty its lane."""
         lanes = self.lanes
         point = lanes.iterate(k)
-        lanes.trial_norm2[k] = prune_point(point, self.problem.prune, lanes.trial(k))
-        lanes.purpose[k] = PRUNED
-        if self.ends is not None:
-            self.ends[label.place] = point
-        if not self.results.measures_pruning:
-            self._retire(k, label)
-
-    def _retire(self, k: int, label: _Label) -> None:
-        """Keep the results of a label and empty its lane."""
-        lanes = self.lanes
-        assert label.status is not None
-        pruned = lanes.trial(k)
-        features, values = self.scratch.touched, self.scratch.work[0]
-        n_kept = list_weights(pruned, features, values)
+        features, values, pruned = self._pruned(point)
         report = LabelReport(
-            n_iter=label.n_iter,
-            n_products=label.n_products,
-            status=label.status,
+            n_iter=int(self.n_iter[k]),
+            n_products=int(self.n_products[k]),
+            status=status,
             objective=lanes.objective[k],
             gradient_norm=lanes.gradient_norm[k],
-            gradient_tolerance=label.tolerance,
-            pruned_objective=lanes.pruned_objective[k],
+            gradient_tolerance=max(label.tolerance, lanes.threshold[k]),
+            pruned=pruned,
         )
-        features, values = features[:n_kept].copy(), values[:n_kept].copy()
-        self.results.keep(label.place, features, values, pruned[-1], report)
+        self.results.keep(label.place, features, values, point[-1], report)
+        if self.ends is not None:
+            self.ends[label.place] = point
         self.waiting.extend(self.children.pop(label.place, ()))
         self.occupants[k] = None
 

@@ -114,7 +114,7 @@ class CsrScreen(Screen):
         points : tuple of ndarray of int64, int32 and float
             Sparse points, as in ``kernels.working_set``.
         kinks : ndarray of float64
-            The number for each. The larger score of before and after pruning counts.
+            The number for each.
         check : callable
             Called between the calls of compiled code.
 
@@ -127,7 +127,7 @@ class CsrScreen(Screen):
         width = _width(len(which))
         block = self.block[: d * width].reshape(d, width)
         to_pass = np.empty(width)
-        round_sparse_points(which, points, self.problem.prune, kinks, block, to_pass)
+        round_sparse_points(which, points, kinks, block, to_pass)
         counts = self._list(block, to_pass, check)
         clear_points(which, points, block)
         return counts

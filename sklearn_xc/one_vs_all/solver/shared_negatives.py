@@ -24,7 +24,7 @@ from sklearn_xc._input.data import CsrRows
 from sklearn_xc.one_vs_all.kernels.block_newton import Scratch
 from sklearn_xc.one_vs_all.kernels.shared_negatives import (
     balance_kernel,
-    full_gradient_kernels,
+    full_gradient_kernel,
     score_alone,
 )
 from sklearn_xc.one_vs_all.problem import OneVsAllProblem
@@ -127,7 +127,7 @@ class KinkSolver:
         self.by_feature, self.longest_row = problem.postings
         self.size_of_negatives = float(np.linalg.norm(self.negatives.weights))
         self.balance = balance_kernel(problem.loss)
-        self.over_all_rows = full_gradient_kernels(problem.loss)
+        self.evaluate = full_gradient_kernel(problem.loss)
         self.gradient = np.empty(problem.n_features + 1)
 
     def solve(
@@ -172,7 +172,7 @@ class KinkSolver:
             slack = _ROUNDINGS * float(np.finfo(problem.dtype).eps) * self.longest_row * size
             known = scores, negatives.scores, share, slack
             X = problem.instances.arrays
-            objective, gradient_norm = self.over_all_rows.evaluate(
+            objective, gradient_norm = self.evaluate(
                 X, problem.weight, positives, costs, point, known, self.gradient
             )
             enough = min(tolerance, math.sqrt(2.0 * problem.relative_gap * objective))
@@ -180,18 +180,6 @@ class KinkSolver:
                 break
             free = np.flatnonzero(np.abs(self.gradient[:-1]) > _FREE * enough).astype(np.int32)
         return KinkSolution(point, own, share, objective, gradient_norm, gradient_norm <= enough)
-
-    def objective_of_few(
-        self, label: int, features: np.ndarray, weights: np.ndarray, intercept: float
-    ) -> float:
-        """Return the objective over all rows for a few non-zero weights, feature by feature."""
-        problem = self.problem
-        positives, costs = problem.positives(label), (problem.plus[label], problem.minus[label])
-        own, scores, of_positives = self._scores(positives, features, weights)
-        loss = self.over_all_rows.sum_losses(
-            problem.weight, positives, costs, intercept, scores, of_positives
-        )
-        return loss + 0.5 * float(np.dot(own, own) + intercept**2)
 
     def _scores(
         self, positives: np.ndarray, features: np.ndarray, weights: np.ndarray

@@ -13,7 +13,7 @@ import numpy as np
 
 from sklearn_xc._compile.emitters.row_lanes import LANES
 from sklearn_xc._compile.jit import aligned_zeros
-from sklearn_xc.one_vs_all.kernels.lanes import PRUNED, Lanes
+from sklearn_xc.one_vs_all.kernels.lanes import Lanes
 from sklearn_xc.one_vs_all.kernels.newton_direction import LARGEST_EXPONENT
 from sklearn_xc.one_vs_all.kernels.newton_step import MAX_HALVINGS, ROUNDING, SUFFICIENT_DECREASE
 from sklearn_xc.one_vs_all.kernels.smooth import (
@@ -95,11 +95,9 @@ class SmoothNewton:
         lanes.n_products[k] = 0
         objective, norm2, gradient_norm, trace = self._evaluate(lanes, k)
         before = lanes.objective[k]
-        is_pruned = lanes.purpose[k] == PRUNED
-        lanes.pruned_objective[k[is_pruned]] = objective[is_pruned]
         allowed = before + SUFFICIENT_DECREASE * lanes.slope[k] + ROUNDING * np.abs(objective)
-        is_taken = (objective <= allowed) & ~is_pruned
-        for c in np.flatnonzero(~is_taken & ~is_pruned).tolist():
+        is_taken = objective <= allowed
+        for c in np.flatnonzero(~is_taken).tolist():
             self._halve(lanes, int(k[c]))
         taken = k[is_taken]
         lanes.step_length[taken] = 0.5 ** lanes.n_halved[taken]

@@ -4,16 +4,16 @@ A row without a loss at the solution does not affect it, so the solution over th
 that over all rows. They are found step by step:
 
 1. The first working set of a label are its positives and the rows most similar to them.
-2. The label is solved there; no vector is longer than the number of features of these rows.
-3. A verification pass lists all rows outside the set with a loss at this solution, before or after
-   pruning. If there are none, the label is solved, with the certificate of a solver over all rows.
-   Otherwise they join the set, and rows far from a loss leave it.
+2. The label is solved there, roughly at first; no vector is longer than the number of features of
+   these rows.
+3. A look at all rows finds those outside the set with a loss at this solution. The minimum over the
+   set is a lower bound on that over all rows, so what these rows lose is all that they add to the
+   distance from the minimum. If the certificate holds, the label is solved. Otherwise they join the
+   set, and rows far from a loss leave it.
 
-A screen reads all rows, for 64 labels at a time. It lists all rows with a loss, and some below the
-kink, so a small enough change of the weights needs no further pass.
-
-Labels on which most rows have a loss, for instance because a positive has no features, are left to
-``newton_cg``.
+A look is a screen of all rows, for 64 labels at a time. Labels on which most rows have a loss, for
+instance because a positive has no features, are left to ``newton_cg``, and so are those that it
+solves faster: see ``labels_that_pay``.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,71 +24,54 @@ import numpy as np
 
 from sklearn_xc._input.data import entry_places, read_only
 from sklearn_xc.one_vs_all.kernels.block_newton import Scratch
-from sklearn_xc.one_vs_all.kernels.lanes import PRUNED, Lanes
+from sklearn_xc.one_vs_all.kernels.lanes import Lanes
 from sklearn_xc.one_vs_all.kernels.row_search import (
     LARGEST,
     SMALLEST,
-    find_high_levels,
     keep_highest,
     list_new_rows,
     list_similar_rows,
+    losses_of_rows_kernel,
 )
 from sklearn_xc.one_vs_all.kernels.working_set import (
     copy_rows_of_lanes,
     describe_positives,
     keep_near_rows,
+    list_points,
     mix_points,
     move_points,
-    prune_points,
     take_lists,
 )
 from sklearn_xc.one_vs_all.problem import (
-    FEWEST_ROWS,
     InstanceSums,
     OneVsAllProblem,
     PositiveSums,
-    sample_of,
 )
 from sklearn_xc.one_vs_all.solver.screening import CsrScreen, Screen
 
 #: Labels solved together, and non-zeros copied at a time, per lane of a block.
 LABELS_PER_LANE = 4
 ENTRIES_PER_LANE = 2**15
-#: Rows of the first working set of a label with one positive: the root of this share of the
-#: non-zeros, within these bounds. It grows with the logarithm of the number of positives. Similar
-#: rows are searched for in this share of the non-zeros.
-FIRST_SHARE = 1 / 36
-FIRST_ROWS = (150, 350)
+#: Similar rows in the first working set of a label with one positive; more grow with the logarithm
+#: of their number. Similar rows are searched for in this share of the non-zeros.
+FIRST_ROWS = 250
 FIRST_POSTINGS = 0.01
-#: Working sets pay for a label with one positive from FEWEST_ROWS rows on, for others in proportion
-#: to the first set, and in proportion to the non-zeros of a row if these are more than this.
-LONG_ROW = 10
-#: Certificate of the first solution, and the score above the kink from which rows join the set.
-FIRST_GAP, FIRST_ABOVE = 0.1, 0.15
-#: If its intercept is nearer to the kink than this, a first set had too few rows to hold it down,
-#: and the set grows at most by this factor.
-FIRST_SLACK, FIRST_TIMES = 0.2, 3
-#: Least distance of the start's intercept below the kink for a label that starts at a given point.
-START_SLACK = 0.01
-#: Size of the sample that bounds the scores of the rows that may join: rows need not be listed if
-#: this factor times the wanted share of the sample, plus SAMPLE_MORE, is above them.
-SAMPLE_ROWS, SAMPLE_TIMES, SAMPLE_MORE = 512, 2.0, 6
-#: If the intercept is nearer to the kink than this, only rows farther above it are listed at first.
-LEAST_SLACK = 0.0015
-#: As shares of the intercept's distance from the kink: passes list rows down to MARGIN below the
-#: kink, and rows that are FAR below it leave the set.
-MARGIN, FAR = 0.03, 0.1
-#: Largest set, as a share of the rows, and most passes, before a label is left to ``newton_cg``.
-LARGEST_SET, MAX_PASSES = 0.25, 12
+#: They pay where what they save, by rows and by features, is more than what they cost.
+ROWS, FEATURES = 50_000, 1_250
+#: Certificate of the first solution.
+FIRST_GAP = 0.1
+#: Least distance of an intercept that is given below the kink, and of rows that join above an
+#: intercept that is not below it.
+SLACK = 0.01
+#: Rows below the kink by this share of the intercept's distance from it leave the set.
+FAR = 0.1
+#: Largest set, as a share of the rows, and most looks, before a label is left to ``newton_cg``.
+LARGEST_SET, MAX_LOOKS = 0.25, 12
 #: A difference of squared norms below this share of its terms has lost too many digits.
 _CANCELLED = 1e-6
 _MAX_LANES = 64
 #: Lists of a batch by their pointers, and 1 if they hold an intercept in addition.
-_POOLS = {
-    "row_indptr": [("rows", 0)],
-    "indptr": [("features", 0), ("weights", 1)],
-    "verified_indptr": [("verified_features", 0), ("verified_weights", 1)],
-}
+_POOLS = {"row_indptr": [("rows", 0)], "indptr": [("features", 0), ("weights", 1)]}
 
 
 @dataclass
@@ -107,16 +90,10 @@ class Batch:
         Working sets: positives, -1 for the instance without features, and others.
     indptr, features, weights : ndarray of int64, int32 and float
         Current points.
-    verified_indptr, verified_features, verified_weights : ndarray of int64, int32 and float
-        Points of the last verification pass.
-    kink : ndarray of float64
-        Score above which that pass listed all rows.
-    is_tight, is_precise : ndarray of bool
-        Whether the label was solved to its tolerance; whether all rows with a loss were listed.
-    n_passes, n_iter, n_products : ndarray of int64
-    objective, gradient_norm, threshold, pruned_objective : ndarray of float64
-    rise : ndarray of float64
-        Bound on the rise of the score of a row of norm 1 since that pass, without intercepts.
+    is_tight : ndarray of bool
+        Whether the label was solved to its tolerance.
+    n_looks, n_iter, n_products : ndarray of int64
+    objective, gradient_norm, threshold : ndarray of float64
     """
 
     place: np.ndarray
@@ -130,20 +107,13 @@ class Batch:
     indptr: np.ndarray
     features: np.ndarray
     weights: np.ndarray
-    verified_indptr: np.ndarray
-    verified_features: np.ndarray
-    verified_weights: np.ndarray
-    kink: np.ndarray
     is_tight: np.ndarray
-    is_precise: np.ndarray
-    n_passes: np.ndarray
+    n_looks: np.ndarray
     n_iter: np.ndarray
     n_products: np.ndarray
     objective: np.ndarray
     gradient_norm: np.ndarray
     threshold: np.ndarray
-    pruned_objective: np.ndarray
-    rise: np.ndarray
 
     def __len__(self) -> int:
         return len(self.place)
@@ -226,9 +196,9 @@ class WorkingSetSolver:
         self.lengths = np.diff(self.X[0])
         self.n_nonzeros = len(self.X[-1])
         self.kink = -float(problem.loss.active_below)
-        self.sample = sample_of(n, SAMPLE_ROWS)
+        self.losses_of_rows = losses_of_rows_kernel(problem.loss)
         assert problem.postings is not None
-        self.by_feature, self.longest_row = problem.postings
+        self.by_feature, _ = problem.postings
         self.dense, self.dense2 = np.zeros(d + 1, problem.dtype), np.zeros(d + 1)
         self.scores = np.zeros(n + 1, np.float32)
         self.met = np.empty(n + 1, np.int32)
@@ -289,10 +259,8 @@ class WorkingSetSolver:
                 self.check()
                 batch = self._improve(batch, shared)
                 is_finite = np.isfinite(batch.objective)
-                is_solved = is_finite & (batch.intercept < self.kink) & self._hardly_moved(batch)
-                yield from _some(batch, is_solved, True)
                 yield from _some(batch, ~is_finite, False)
-                batch, solved, left = self._verify(batch.take(is_finite & ~is_solved))
+                batch, solved, left = self._look(batch.take(is_finite))
                 yield from _some(solved, np.ones(len(solved), bool), True)
                 yield from _some(left, np.ones(len(left), bool), False)
 
@@ -337,7 +305,7 @@ class WorkingSetSolver:
         lengths = np.diff(weights.indptr)
         start = np.empty(indptr[-1] + m, problem.dtype)
         start[entry_places(indptr[:-1] + np.arange(m), lengths)[0]] = weights.data
-        start[indptr[1:] + np.arange(m)] = np.minimum(intercept, self.kink - START_SLACK)
+        start[indptr[1:] + np.arange(m)] = np.minimum(intercept, self.kink - SLACK)
         row_indptr = np.concatenate(([0], np.cumsum(n_positives + 1)))
         rows = np.full(row_indptr[-1], -1, np.int32)
         positives = problem.y_rows[entry_places(problem.y_indptr[batch.label], n_positives)[0]]
@@ -351,7 +319,7 @@ class WorkingSetSolver:
             weights=start,
             n_iter=np.zeros(m, np.int64),
         )
-        batch, _, left = self._verify(batch)
+        batch, _, left = self._look(batch)
         return batch, left
 
     def _empty_batch(self, place: np.ndarray, labels: np.ndarray, tolerance: np.ndarray) -> Batch:
@@ -363,19 +331,16 @@ class WorkingSetSolver:
             for name, shift in lists:
                 dtype = self.problem.dtype if shift else np.int32
                 values[name] = np.zeros(shift * m, dtype)
-        values |= {name: np.full(m, np.inf) for name in ("kink", "objective", "gradient_norm")}
-        values |= {name: np.zeros(m, bool) for name in ("is_tight", "is_precise")}
-        values |= {name: np.zeros(m, np.int64) for name in ("n_passes", "n_products")}
-        values |= {"n_iter": np.full(m, -1), "pruned_objective": np.full(m, np.nan)}
+        values |= {name: np.full(m, np.inf) for name in ("objective", "gradient_norm")}
+        values |= {name: np.zeros(m, np.int64) for name in ("n_looks", "n_products")}
+        values |= {"n_iter": np.full(m, -1), "is_tight": np.zeros(m, bool)}
         n_positives = np.diff(self.problem.y_indptr)[labels]
         values |= {"place": place, "label": labels, "n_positives": n_positives}
         return Batch(**values | {"tolerance": tolerance})
 
     def _first_rows(self, n_positives: np.ndarray) -> np.ndarray:
         """Return about how many rows the first working sets have, int64."""
-        first = (FIRST_SHARE * self.n_nonzeros) ** 0.5
-        first = min(max(first, FIRST_ROWS[0]), FIRST_ROWS[1])
-        return (first * _growth(n_positives)).astype(np.int64)
+        return (FIRST_ROWS * _growth(n_positives)).astype(np.int64)
 
     def _improve(self, batch: Batch, shared: np.ndarray) -> Batch:
         """Solve labels on their working sets, as many at a time as there is room for."""
@@ -402,7 +367,7 @@ class WorkingSetSolver:
         y_rows = entry_places(np.zeros(m, np.int64), batch.n_positives)[0].astype(np.int32)
         all_rows = np.zeros((1, 0), np.int32), np.full(m, -1)
         no_mean = read_only(np.zeros(0, problem.dtype))
-        call = (
+        self.advance(
             X,
             weight,
             read_only(y_rows),
@@ -414,18 +379,13 @@ class WorkingSetSolver:
             self.cg,
             self.scratch,
         )
-        self.advance(*call)
         n_products = batch.n_products + lanes.n_products
-        weights, rises = np.empty(int(feature_indptr[-1]) + m, problem.dtype), np.empty(m)
-        verified = batch.verified_indptr, batch.verified_features, batch.verified_weights
-        prune_points(state, points, problem.prune, lists, verified, self.dense, weights, rises)
+        weights = np.empty(int(feature_indptr[-1]) + m, problem.dtype)
+        list_points(state, points, feature_indptr, weights)
         intercept = weights[feature_indptr[1:] + np.arange(m)].astype(np.float64)
-        kinks = self.kink - FAR * np.maximum(self.kink - intercept, LEAST_SLACK)
+        kinks = self.kink - FAR * np.maximum(self.kink - intercept, 0.0)
         kept = np.empty(len(batch.rows), np.bool_)
-        keep_near_rows(X, state, points, problem.prune, kinks, kept)
-        if has_point:
-            lanes.purpose[:] = PRUNED
-            self.advance(*call)
+        keep_near_rows(X, state, points, kinks, kept)
         return replace(
             batch,
             row_indptr=np.concatenate(([0], np.cumsum(kept)))[batch.row_indptr],
@@ -439,8 +399,6 @@ class WorkingSetSolver:
             objective=lanes.objective,
             gradient_norm=lanes.gradient_norm,
             threshold=lanes.threshold,
-            pruned_objective=lanes.pruned_objective,
-            rise=rises,
         )
 
     def _copy(
@@ -509,91 +467,81 @@ class WorkingSetSolver:
             first_positive=np.cumsum(batch.n_positives) - batch.n_positives,
         )
 
-    def _hardly_moved(self, batch: Batch) -> np.ndarray:
-        """Tell whether no row outside the set can have a loss since the last pass."""
-        at = batch.verified_indptr[1:] + np.arange(len(batch))
-        before = batch.verified_weights[at].astype(np.float64)
-        rise = batch.rise * self.longest_row + np.maximum(batch.intercept - before, 0.0)
-        return batch.is_tight & (rise <= 0.999 * (self.kink - batch.kink))
-
-    def _verify(self, batch: Batch) -> tuple[Batch, Batch, Batch]:
-        """Add the missing rows to the sets; return labels to continue, solved, and to be left."""
+    def _look(self, batch: Batch) -> tuple[Batch, Batch, Batch]:
+        """Look at all rows; return labels whose sets have grown, solved, and to be left."""
         slack = self.kink - batch.intercept
-        is_rough = ~batch.is_precise & (slack < LEAST_SLACK)
-        new_indptr, new = self._new_rows(batch, is_rough, slack)
-        again = is_rough & (np.diff(new_indptr) == 0) & (slack > 0)
-        if again.any():
-            batch.is_precise = batch.is_precise | again
-            some = batch.take(again)
-            precise = self._new_rows(some, np.zeros(len(some), bool), slack[again])
-            new_indptr, new = _merged(again, precise, (new_indptr, new))
-            batch.kink[again] = some.kink
-        n_wanted, levels = self._wanted(batch, slack)
-        prune = self.problem.prune
-        is_cut = keep_highest(
-            self.X, batch.points, prune, levels, n_wanted, new_indptr, new, self.dense
+        new_indptr, new = self._rows_outside(batch, slack)
+        batch, is_solved = self._judge(batch, slack, new_indptr, new)
+        n_old = np.diff(batch.row_indptr)
+        keep_highest(
+            self.X,
+            batch.points,
+            self._most_new(batch, n_old),
+            new_indptr,
+            new,
+            self.dense,
         )
-        batch.kink[is_cut] = np.inf  # not all rows above any score are in the set
         new = new[: new_indptr[-1]]
-        n_old, n_new = np.diff(batch.row_indptr), np.diff(new_indptr)
+        n_new = np.diff(new_indptr)
         n_rows = n_old + n_new
         indptr = np.concatenate(([0], np.cumsum(n_rows)))
         rows = np.empty(indptr[-1], np.int32)
         rows[entry_places(indptr[:-1], n_old)[0]] = batch.rows
         rows[entry_places(indptr[:-1] + n_old, n_new)[0]] = new
-        batch = replace(
-            batch,
-            row_indptr=indptr,
-            rows=rows,
-            verified_indptr=batch.indptr,
-            verified_features=batch.features,
-            verified_weights=batch.weights,
-            n_passes=batch.n_passes + 1,
-        )
-        is_precise = (~is_rough | again) & ~is_cut
-        is_solved = (n_new == 0) & is_precise & batch.is_tight & (slack > 0)
-        activates_many = batch.is_tight & (slack <= 0) & (is_precise | (n_new == 0))
+        batch = replace(batch, row_indptr=indptr, rows=rows, n_looks=batch.n_looks + 1)
         n = self.problem.n_samples
-        mean_length = self.n_nonzeros / self.problem.n_samples
-        is_large = (n_rows > LARGEST_SET * n) | (n_rows * mean_length > self.most_entries)
-        is_left = activates_many | is_large | (batch.n_passes >= MAX_PASSES)
+        is_large = (n_rows > LARGEST_SET * n) | (n_rows * self.n_nonzeros / n > self.most_entries)
+        is_left = (batch.is_tight & (slack <= 0) & (n_new == 0)) | is_large
+        is_left |= batch.n_looks >= MAX_LOOKS
         is_left &= ~is_solved
         return batch.take(~is_solved & ~is_left), batch.take(is_solved), batch.take(is_left)
 
-    def _wanted(self, batch: Batch, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many rows may join each set, and the score above which all may."""
-        is_near = slack < FIRST_SLACK
-        n_old = np.diff(batch.row_indptr)
-        n_wanted = np.where(is_near, FIRST_TIMES, 1) * n_old
-        is_first = np.isinf(batch.objective)  # nothing is solved yet
-        n_wanted[is_first] = self._first_rows(batch.n_positives[is_first])
-        n_wanted[batch.is_tight] = self.problem.n_samples
-        return n_wanted, np.where(is_near, np.inf, self.kink + FIRST_ABOVE)
+    def _judge(
+        self, batch: Batch, slack: np.ndarray, new_indptr: np.ndarray, new: np.ndarray
+    ) -> tuple[Batch, np.ndarray]:
+        """Add the losses of rows outside to the objective; tell which labels are solved."""
+        outside = np.zeros(len(batch))
+        self.losses_of_rows(
+            self.X,
+            self.problem.weight,
+            self.problem.minus[batch.label],
+            batch.points,
+            (new_indptr, new),
+            self.dense,
+            outside,
+        )
+        bound = 0.5 * batch.gradient_norm**2 + outside
+        gap = self.problem.relative_gap
+        is_certified = bound <= (gap if gap < np.inf else 0.0) * (batch.objective + outside)
+        is_solved = batch.is_tight & (slack > 0) & (is_certified | (outside == 0))
+        # A gradient of this norm has the same bound.
+        norm = np.where(is_solved & (outside > 0), np.sqrt(2.0 * bound), batch.gradient_norm)
+        batch = replace(
+            batch,
+            objective=batch.objective + np.where(is_solved, outside, 0.0),
+            gradient_norm=norm,
+            threshold=np.where(is_solved & is_certified, np.inf, batch.threshold),
+        )
+        return batch, is_solved
 
-    def _high_levels(self, batch: Batch, slack: np.ndarray) -> np.ndarray:
-        """Return scores that more rows exceed than may join, so that others need not be listed."""
-        n_wanted, levels = self._wanted(batch, slack)
-        share = len(self.sample) / self.problem.n_samples
-        wanted = (SAMPLE_TIMES * share * n_wanted).astype(np.int64) + SAMPLE_MORE
-        high = np.empty(len(batch))
-        prune = self.problem.prune
-        find_high_levels(self.X, self.sample, batch.points, prune, wanted, high, self.dense)
-        return np.minimum(high, levels)
+    def _most_new(self, batch: Batch, n_old: np.ndarray) -> np.ndarray:
+        """Return how many rows may join each set: after a rough solution it may double."""
+        is_first = batch.n_iter <= 0  # nothing is solved yet
+        most = np.where(is_first, self._first_rows(batch.n_positives), n_old)
+        return np.where(batch.is_tight, self.problem.n_samples, most)
 
-    def _new_rows(
-        self, batch: Batch, is_rough: np.ndarray, slack: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each label the rows above a score that are not in its set."""
-        margin = np.where(is_rough, np.minimum(slack - LEAST_SLACK, 0.0), MARGIN * slack)
-        margin = np.where(is_rough & ~batch.is_tight, np.minimum(margin, -FIRST_ABOVE), margin)
-        kinks = self.kink - margin
-        batch.kink = np.maximum(kinks, self._high_levels(batch, slack))
-        which = np.flatnonzero(kinks > batch.intercept)
+    def _rows_outside(self, batch: Batch, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each label the rows outside its set that may have a loss.
+
+        If the intercept is above the kink, all have one: those above the intercept are returned.
+        """
+        which = np.arange(len(batch))
         lengths = np.zeros(len(batch), np.int64)
         parts = [np.zeros(0, np.int32)]
+        kinks = np.where(slack > 0, self.kink, batch.intercept + SLACK)
         for first in range(0, len(which), self.lanes_per_screen):
             lanes = which[first : first + self.lanes_per_screen]
-            counts = self.screen.list_above(lanes, batch.points, batch.kink, self.check)
+            counts = self.screen.list_above(lanes, batch.points, kinks, self.check)
             some = np.zeros(len(batch), bool)
             some[lanes] = True
             known = batch.take(some)
@@ -614,8 +562,8 @@ class WorkingSetSolver:
 
 def working_set_bytes(n: int, d: int, n_lanes: int, itemsize: int) -> int:
     """Return about how many bytes a solver takes, without X, its posting lists and the weights."""
-    # Copied rows with their features, two points, and copies of the current and verified points.
-    entry = (4 + itemsize) + 4 + 2 * itemsize + 2 * (4 + itemsize)
+    # Copied rows with their features, two points, and a copy of the current one.
+    entry = (4 + itemsize) + 4 + 2 * itemsize + (4 + itemsize)
     return n_lanes * ENTRIES_PER_LANE * entry + n * (8 + 4 + 4 + 1) + d * (8 + itemsize)
 
 
@@ -623,17 +571,17 @@ def labels_that_pay(problem: OneVsAllProblem, screen: Screen, labels: np.ndarray
     """Tell for which labels working sets pay, bool (m,).
 
     Working sets need a loss that ends at a kink and an intercept below it, so that most rows have
-    no loss; features that are not negative, so that scores have bounds; enough rows; and rows whose
-    norms float32 can hold.
+    no loss; features that are not negative, so that scores have bounds; and rows whose norms
+    float32 can hold. They save looks, which cost time in proportion to the non-zeros and to the
+    number of features, and cost time in proportion to the non-zeros of the first set.
     """
-    n = problem.n_samples
+    n, d = problem.instances.shape
     n_positives = np.diff(problem.y_indptr)[labels]
     none = np.zeros(len(labels), bool)
     if not (problem.intercept and isinstance(screen, CsrScreen)):
         return none
-    n_nonzeros = len(problem.instances.arrays[-1])
-    fewest = FEWEST_ROWS * max(1.0, n_nonzeros / max(n, 1) / LONG_ROW)
-    pays = fewest * _growth(np.maximum(n_positives, 1)) <= n
+    length = max(len(problem.instances.arrays[-1]), 1) / max(n, 1)
+    pays = n / ROWS + d / FEATURES / length >= _growth(np.maximum(n_positives, 1))
     pays &= (n_positives > 0) & (2 * n_positives < n)
     if not pays.any():
         return none
@@ -661,34 +609,26 @@ def _growth(n_positives: np.ndarray) -> np.ndarray:
     return 1.0 + np.log2(n_positives)
 
 
-def weights_of(batch: Batch, prune: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the pruned weights of a batch as CSR arrays, with unsorted features."""
+def weights_of(
+    batch: Batch, prune: float
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+    """Return the pruned weights of a batch as CSR arrays, and the share of the squares removed."""
     values = np.delete(batch.weights, batch.indptr[1:] + np.arange(len(batch)))
     is_kept = (values != 0) & (np.abs(values) >= np.float64(prune))
     indptr = np.concatenate(([0], np.cumsum(is_kept)))[batch.indptr]
-    return indptr, batch.features[is_kept], values[is_kept]
+    squares = np.concatenate(([0.0], np.cumsum(np.square(values, dtype=np.float64))))
+    removed = np.concatenate(([0.0], np.cumsum(np.where(is_kept, 0.0, np.diff(squares)))))
+    total = np.diff(squares[batch.indptr])
+    share = np.divide(
+        np.diff(removed[batch.indptr]), total, out=np.zeros(len(batch)), where=total > 0
+    )
+    return (indptr, batch.features[is_kept], values[is_kept]), share
 
 
 def _some(batch: Batch, which: np.ndarray, is_solved: bool) -> Iterator[tuple[Batch, bool]]:
     """Yield the chosen labels of a batch, if any, with `is_solved`."""
     if which.any():
         yield batch.take(which), is_solved
-
-
-def _merged(
-    which: np.ndarray, own: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return lists of rows: those of `own` for the chosen labels, those of `other` for the others.
-
-    `own` has the chosen labels alone; their lists in `other` are empty.
-    """
-    lengths = np.diff(other[0])
-    lengths[which] = np.diff(own[0])
-    indptr = np.concatenate(([0], np.cumsum(lengths)))
-    rows = np.empty(indptr[-1], np.int32)
-    rows[entry_places(indptr[:-1][which], lengths[which])[0]] = own[1]
-    rows[entry_places(indptr[:-1][~which], lengths[~which])[0]] = other[1]
-    return indptr, rows
 
 
 def _joined(parts: list[Batch]) -> Batch:

@@ -67,27 +67,27 @@ class Points:
     def intercept(self):
         return np.array([v[-1] for v in in_pieces(self.indptr, self.values, 1)], np.float64)
 
-    def dense(self, prune=0.0):
-        """Return what counts, without intercepts: the larger of a weight and what is left of it."""
+    def dense(self):
+        """Return the points without intercepts, (m, d)."""
         out = np.zeros((len(self.lists), self.d))
         for row, one, v in zip(
             out, self.lists, in_pieces(self.indptr, self.values, 1), strict=True
         ):
             row[one] = v[:-1]
-        return np.where(np.abs(out) < prune, np.maximum(out, 0), out)
+        return out
 
-    def scores(self, X, prune):
+    def scores(self, X):
         """Return scores of shape (n, m), and how much of them may be rounding."""
-        P, b = self.dense(prune), self.intercept
+        P, b = self.dense(), self.intercept
         return X @ P.T + b, ROUNDING * (X @ np.abs(P.T) + np.abs(b)) + LEAST
 
     def move_intercepts(self, to):
         self.values[self.indptr[1:] + np.arange(len(self.lists))] = to
 
 
-def choose_kinks(rng, X, points, prune):
+def choose_kinks(rng, X, points):
     """Return kinks at, or next to, the score of some row; some of them where no score can be."""
-    scores, _ = points.scores(X, prune)
+    scores, _ = points.scores(X)
     m = scores.shape[1]
     kinks = scores[rng.integers(len(X), size=m), np.arange(m)]
     nudge = rng.choice([0, 1e-15, 1e-9, 1e-6, 1e-3, 0.3], m) * rng.choice([-1, 1], m)

@@ -13,8 +13,8 @@ from sklearn_xc._compile.jit import kernel
 from sklearn_xc._input.data import read_only
 from sklearn_xc.one_vs_all.kernels.block_newton import (
     block_newton_kernel,
+    list_weights,
     measure_start,
-    prune_point,
 )
 from sklearn_xc.one_vs_all.kernels.lanes import LANE, Lanes
 from sklearn_xc.one_vs_all.kernels.newton_direction import APPROACH, LEAST_SHARE
@@ -399,11 +399,13 @@ def test_list_rows_writes_the_union_with_signs_and_no_more(others, positives):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_prune_point(dtype):
-    point = np.array([0.5, -0.5, 0.25, -0.25, 0.125, 0.0, -3.0, 0.1], dtype)
-    out = np.full(8, np.nan, dtype)
-    norm2 = prune_point(point, 0.25, out)
-    assert out.tolist() == [0.5, -0.5, 0.25, -0.25, 0, 0, -3, point[-1]]
-    assert norm2 == 2 * 0.25 + 2 * 0.0625 + 9
-    assert prune_point(point, 0.0, out) == norm2 + 0.125**2
-    np.testing.assert_array_equal(out, point)
+def test_weights_that_are_listed(dtype):
+    point = np.array([0.5, -0.125, 0.0, 0.25, -0.3, 7.0], dtype)
+    features, values = np.full(6, -1, np.int32), np.full(6, np.nan, dtype)
+    n, removed = list_weights(point, 0.25, features, values)
+    np.testing.assert_array_equal(features[:n], [0, 3, 4])
+    np.testing.assert_array_equal(values[:n], point[[0, 3, 4]])
+    assert removed == pytest.approx(0.125**2 / (point[:-1].astype(float) ** 2).sum())
+    n, removed = list_weights(point, 0.0, features, values)
+    assert (n, removed) == (4, 0.0)
+    assert list_weights(np.zeros(3, dtype), 0.1, features, values) == (0, 0.0)

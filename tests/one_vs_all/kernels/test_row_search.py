@@ -15,40 +15,29 @@ from sparse_points import (
 
 from sklearn_xc._input.data import read_only
 from sklearn_xc.one_vs_all.kernels import row_search
+from sklearn_xc.one_vs_all.losses import LOSSES
+from sklearn_xc.one_vs_all.losses.margin import compiled
 from sklearn_xc.one_vs_all.problem import postings
 
 NONE = np.empty(0, np.int32)
 
 
 @settings(max_examples=100, deadline=None)
-@given(n=st.integers(1, 30), m=st.integers(1, 6), prune=st.sampled_from([0.0, 0.3]), seed=SEEDS)
-def test_the_highest_of_long_lists_are_kept(n, m, prune, seed):
+@given(n=st.integers(1, 30), m=st.integers(1, 6), seed=SEEDS)
+def test_the_highest_of_long_lists_are_kept(n, m, seed):
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 9))
     instances, X = make_rows(rng, n, d)
     points = Points(rng, m, d)
     lists = [rng.permutation(n)[: rng.integers(0, n + 1)] for _ in range(m)]
-    scores = points.dense(prune) @ X.T + points.intercept[:, None]
-    # Between two scores, so that rounding decides nothing.
-    levels = np.array([np.mean(rng.choice(np.unique(own), 2)) for own in scores])
-    levels[rng.random(m) < 0.2] = np.inf
+    scores = points.dense() @ X.T + points.intercept[:, None]
     wanted = rng.integers(0, n + 1, m)
     indptr, rows = pooled(lists, np.int32)
     dense = np.zeros(d)
-    is_cut = row_search.keep_highest(
-        instances.arrays,
-        points.arrays,
-        prune,
-        levels,
-        wanted,
-        indptr,
-        rows,
-        dense,
-    )
+    row_search.keep_highest(instances.arrays, points.arrays, wanted, indptr, rows, dense)
     assert not dense.any()
     for c, kept in enumerate(in_pieces(indptr, rows)):
         one, own = lists[c], scores[c]
-        assert is_cut[c] == (len(kept) < len(one))
         if len(one) <= wanted[c]:
             np.testing.assert_array_equal(kept, one)
             continue
@@ -56,15 +45,34 @@ def test_the_highest_of_long_lists_are_kept(n, m, prune, seed):
         dropped = np.setdiff1d(one, kept)
         if len(dropped) == 0:  # all lie close together, or none was to be kept
             continue
-        size = 1e-6 * (1 + np.abs(own).max())
-        assert own[kept].min() > own[dropped].max() - size
-        assert (own[dropped] <= levels[c] + size).all()
-        # Those not above the level are as many as are wanted, but for 256th parts of the range.
-        part = np.ptp(own[one]) / 255 + size
-        inner = kept[own[kept] <= levels[c] - part]
-        if len(inner):
-            assert (own[one] >= own[inner].min() + part).sum() <= wanted[c]
+        assert own[kept].min() > own[dropped].max() - 1e-6 * (1 + np.abs(own).max())
+        # As many as are wanted, but for 256th parts of the range.
+        part = np.ptp(own[one]) / 255 + 1e-6 * (1 + np.abs(own).max())
+        assert (own[kept] > own[kept].min() + 2 * part).sum() <= wanted[c]
         assert (own[one] >= own[dropped].max() - 2 * part).sum() >= wanted[c]
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber_hinge"])
+@settings(max_examples=40, deadline=None)
+@given(n=st.integers(1, 30), m=st.integers(1, 6), seed=SEEDS)
+def test_losses_of_rows(loss, n, m, seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 9))
+    instances, X = make_rows(rng, n, d)
+    points = Points(rng, m, d)
+    lists = [rng.permutation(n)[: rng.integers(0, n + 1)] for _ in range(m)]
+    weight, minus = rng.uniform(1, 2, n), rng.uniform(0.1, 3, m)
+    dense, found = np.zeros(d), np.full(m, np.nan)
+    sum_losses = row_search.losses_of_rows_kernel(compiled(LOSSES[loss]()))
+    sum_losses(
+        *(instances.arrays, weight, minus, points.arrays, pooled(lists, np.int32), dense, found)
+    )
+    assert not dense.any()
+    scores = points.dense() @ X.T + points.intercept[:, None]
+    for c, one in enumerate(lists):
+        gap = np.maximum(1 + scores[c, one], 0)
+        value = gap**2 if loss == "squared_hinge" else np.where(gap < 1, gap**2, 2 * gap - 1)
+        assert found[c] == pytest.approx(minus[c] * (weight[one] * value).sum(), rel=1e-5)
 
 
 def run_similar(instances, weight, positives, wanted, most, start):

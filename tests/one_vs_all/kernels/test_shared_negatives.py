@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sklearn_xc.one_vs_all.kernels.shared_negatives import (
     balance_kernel,
-    full_gradient_kernels,
+    full_gradient_kernel,
     score_alone,
 )
 from sklearn_xc.one_vs_all.problem import sum_instances
@@ -118,7 +118,7 @@ def test_certificates_are_those_over_all_rows(
     alone = rows_of(problem) @ point[:-1].astype(np.float64) - share * answer
     alone += slack * rng.uniform(-0.99, 0.99, 200)
     alone[positives] = -np.inf
-    objective, norm = full_gradient_kernels(problem.loss).evaluate(
+    objective, norm = full_gradient_kernel(problem.loss)(
         problem.instances.arrays,
         problem.weight,
         positives,
