@@ -358,6 +358,12 @@ def sum_instances(problem: OneVsAllProblem) -> InstanceSums:
     return InstanceSums(sum_rows(problem, rows), weight, squares_sum)
 
 
+def sample_of(n: int, size: int) -> np.ndarray:
+    """Return evenly spaced row numbers, at most `size`."""
+    size = min(n, size)
+    return read_only((np.arange(size) * n // max(size, 1)).astype(np.int32))
+
+
 def check_range(problem: OneVsAllProblem, sums: InstanceSums) -> None:
     """Raise an error if sums of the solver would leave the range of the dtype of X.
 

@@ -462,6 +462,7 @@ class TestLargeNumbers:
                     assert not np.isnan(values).any()
                     assert not (values == np.inf).any()
 
+    @pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning")
     def test_weights_of_instances(self, any_name, entry):
         """As one number for all; huge sums are refused, and what is not is a finite model."""
         for weight in (1e-300, 1e-20, 1e19, 1e300, 1e308):

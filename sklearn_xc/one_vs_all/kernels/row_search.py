@@ -256,7 +256,7 @@ def list_new_rows(lists, counts, known, is_known, out_indptr):
 
 @inlined
 def score_from_lowest(X, rows, dense, out):
-    """Write the scores of rows minus the lowest, which is at most 0."""
+    """Write the scores of rows minus the lowest, which is at most 0; return the lowest."""
     lowest = np.float32(0.0)
     for r in range(rows.shape[0]):
         prefetch_row(X, np.uint32(rows[min(r + ROWS_AHEAD, rows.shape[0] - 1)]))
@@ -265,10 +265,11 @@ def score_from_lowest(X, rows, dense, out):
         lowest = min(lowest, out[r])
     for r in range(rows.shape[0]):
         out[r] -= lowest
+    return np.float64(lowest)
 
 
 @kernel
-def keep_highest(X, points, n_wanted, indptr, rows, dense):
+def keep_highest(X, points, levels, n_wanted, indptr, rows, dense):
     """Keep the rows with the highest scores of long lists.
 
     Parameters
@@ -277,36 +278,83 @@ def keep_highest(X, points, n_wanted, indptr, rows, dense):
         CSR rows.
     points : tuple
         See the module.
+    levels : ndarray of float64 of shape (m,)
+        Rows with scores above are kept.
     n_wanted : ndarray of int64 of shape (m,)
-        About how many of the highest are kept; shorter lists are kept whole.
+        About how many of the highest are kept if fewer are above the level; shorter lists are kept
+        whole.
     indptr, rows : ndarray of int64 of shape (m + 1,) and int32
         The lists, one after the other. Changed in place.
     dense : ndarray of float of shape (d,)
         Work space, 0 between calls.
+
+    Returns
+    -------
+    ndarray of bool of shape (m,)
+        Where some rows were dropped.
     """
+    is_cut = np.zeros(levels.shape[0], np.bool_)
     start, end = np.int64(0), np.int64(0)
     scores = np.empty(0, np.float32)
     counts = np.empty(_PARTS + 1, np.int64)
-    for m in range(n_wanted.shape[0]):
+    for m in range(levels.shape[0]):
         stop = indptr[m + 1]
         begun = end
         n = stop - start
-        if n > n_wanted[m]:
+        is_cut[m] = n > n_wanted[m]
+        if is_cut[m]:
             write_point(points, m, dense)
             scores = with_room(scores, n)
-            score_from_lowest(X, rows[start:stop], dense, scores)
+            lowest = score_from_lowest(X, rows[start:stop], dense, scores)
             erase_point(points, m, dense)
+            bias = np.float64(points[2][points[0][m + 1] + m])
+            bound = levels[m] - bias - lowest
             level = level_of_highest(scores[:n], n_wanted[m], counts)
+            level = min(level, np.float32(min(bound, np.float64(_MOST))))
             for r in range(n):
                 if scores[r] > level:
                     rows[end] = rows[start + r]  # those overwritten are dropped
                     end += 1
+            is_cut[m] = begun < end < begun + n
         if end == begun:
             for r in range(start, stop):
                 rows[end] = rows[r]
                 end += 1
         start = stop
         indptr[m + 1] = end
+    return is_cut
+
+
+@kernel
+def find_high_levels(X, sample, points, n_wanted, levels, dense):
+    """Write for sparse points a score that most likely more rows exceed than are wanted.
+
+    Parameters
+    ----------
+    X : tuple of ndarray
+        CSR rows.
+    sample : ndarray of int32
+        Numbers of the rows that are scored.
+    points
+        As for ``keep_highest``.
+    n_wanted : ndarray of int64 of shape (m,)
+        Rows of the sample to exceed the score, at least 1.
+    levels : ndarray of float64 of shape (m,)
+        Overwritten; -inf where the sample is not larger.
+    dense : ndarray of float of shape (d,)
+        Work space, 0 between calls.
+    """
+    scores = np.empty(sample.shape[0], np.float32)
+    counts = np.empty(_PARTS + 1, np.int64)
+    for m in range(levels.shape[0]):
+        levels[m] = -np.inf
+        if n_wanted[m] >= sample.shape[0]:
+            continue
+        write_point(points, m, dense)
+        lowest = score_from_lowest(X, sample, dense, scores)
+        erase_point(points, m, dense)
+        level = level_of_highest(scores, n_wanted[m], counts)
+        levels[m] = np.float64(level) + lowest + np.float64(points[2][points[0][m + 1] + m])
 
 
 @functools.cache

@@ -28,6 +28,7 @@ from sklearn_xc.one_vs_all.kernels.lanes import Lanes
 from sklearn_xc.one_vs_all.kernels.row_search import (
     LARGEST,
     SMALLEST,
+    find_high_levels,
     keep_highest,
     list_new_rows,
     list_similar_rows,
@@ -46,6 +47,7 @@ from sklearn_xc.one_vs_all.problem import (
     InstanceSums,
     OneVsAllProblem,
     PositiveSums,
+    sample_of,
 )
 from sklearn_xc.one_vs_all.solver.screening import CsrScreen, Screen
 
@@ -54,15 +56,22 @@ LABELS_PER_LANE = 4
 ENTRIES_PER_LANE = 2**15
 #: Similar rows in the first working set of a label with one positive; more grow with the logarithm
 #: of their number. Similar rows are searched for in this share of the non-zeros.
-FIRST_ROWS = 250
+FIRST_ROWS = 350
 FIRST_POSTINGS = 0.01
 #: They pay where what they save, by rows and by features, is more than what they cost.
 ROWS, FEATURES = 50_000, 1_250
 #: Certificate of the first solution.
 FIRST_GAP = 0.1
-#: Least distance of an intercept that is given below the kink, and of rows that join above an
-#: intercept that is not below it.
+#: Least distance of the start's intercept below the kink for a label that starts at a given point.
 SLACK = 0.01
+#: Rows join a set if they are above the intercept by LEAST, and after a rough solution above the
+#: kink by ABOVE. If the intercept is nearer to the kink than FIRST_SLACK, the set had too few rows
+#: to hold it down: as many join as are highest, and the set grows by this factor.
+LEAST, ABOVE = 0.0015, 0.15
+FIRST_SLACK, FIRST_TIMES = 0.2, 3
+#: Size of the sample that bounds the scores of the rows that may join: rows need not be listed if
+#: this factor times the wanted share of the sample, plus SAMPLE_MORE, is above them.
+SAMPLE_ROWS, SAMPLE_TIMES, SAMPLE_MORE = 512, 2.0, 6
 #: Rows below the kink by this share of the intercept's distance from it leave the set.
 FAR = 0.1
 #: Largest set, as a share of the rows, and most looks, before a label is left to ``newton_cg``.
@@ -90,8 +99,9 @@ class Batch:
         Working sets: positives, -1 for the instance without features, and others.
     indptr, features, weights : ndarray of int64, int32 and float
         Current points.
-    is_tight : ndarray of bool
-        Whether the label was solved to its tolerance.
+    is_tight, is_precise : ndarray of bool
+        Whether the label was solved to its tolerance; whether only rows as far above the kink as
+        the intercept are outside the set.
     n_looks, n_iter, n_products : ndarray of int64
     objective, gradient_norm, threshold : ndarray of float64
     """
@@ -108,6 +118,7 @@ class Batch:
     features: np.ndarray
     weights: np.ndarray
     is_tight: np.ndarray
+    is_precise: np.ndarray
     n_looks: np.ndarray
     n_iter: np.ndarray
     n_products: np.ndarray
@@ -197,6 +208,7 @@ class WorkingSetSolver:
         self.n_nonzeros = len(self.X[-1])
         self.kink = -float(problem.loss.active_below)
         self.losses_of_rows = losses_of_rows_kernel(problem.loss)
+        self.sample = sample_of(n, SAMPLE_ROWS)
         assert problem.postings is not None
         self.by_feature, _ = problem.postings
         self.dense, self.dense2 = np.zeros(d + 1, problem.dtype), np.zeros(d + 1)
@@ -333,7 +345,8 @@ class WorkingSetSolver:
                 values[name] = np.zeros(shift * m, dtype)
         values |= {name: np.full(m, np.inf) for name in ("objective", "gradient_norm")}
         values |= {name: np.zeros(m, np.int64) for name in ("n_looks", "n_products")}
-        values |= {"n_iter": np.full(m, -1), "is_tight": np.zeros(m, bool)}
+        values |= {name: np.zeros(m, bool) for name in ("is_tight", "is_precise")}
+        values |= {"n_iter": np.full(m, -1)}
         n_positives = np.diff(self.problem.y_indptr)[labels]
         values |= {"place": place, "label": labels, "n_positives": n_positives}
         return Batch(**values | {"tolerance": tolerance})
@@ -473,14 +486,8 @@ class WorkingSetSolver:
         new_indptr, new = self._rows_outside(batch, slack)
         batch, is_solved = self._judge(batch, slack, new_indptr, new)
         n_old = np.diff(batch.row_indptr)
-        keep_highest(
-            self.X,
-            batch.points,
-            self._most_new(batch, n_old),
-            new_indptr,
-            new,
-            self.dense,
-        )
+        most, levels = self._most_new(batch, slack)
+        is_cut = keep_highest(self.X, batch.points, levels, most, new_indptr, new, self.dense)
         new = new[: new_indptr[-1]]
         n_new = np.diff(new_indptr)
         n_rows = n_old + n_new
@@ -488,7 +495,13 @@ class WorkingSetSolver:
         rows = np.empty(indptr[-1], np.int32)
         rows[entry_places(indptr[:-1], n_old)[0]] = batch.rows
         rows[entry_places(indptr[:-1] + n_old, n_new)[0]] = new
-        batch = replace(batch, row_indptr=indptr, rows=rows, n_looks=batch.n_looks + 1)
+        batch = replace(
+            batch,
+            row_indptr=indptr,
+            rows=rows,
+            n_looks=batch.n_looks + 1,
+            is_precise=(batch.is_precise | (batch.is_tight & (n_new == 0))) & ~is_cut,
+        )
         n = self.problem.n_samples
         is_large = (n_rows > LARGEST_SET * n) | (n_rows * self.n_nonzeros / n > self.most_entries)
         is_left = (batch.is_tight & (slack <= 0) & (n_new == 0)) | is_large
@@ -513,7 +526,8 @@ class WorkingSetSolver:
         bound = 0.5 * batch.gradient_norm**2 + outside
         gap = self.problem.relative_gap
         is_certified = bound <= (gap if gap < np.inf else 0.0) * (batch.objective + outside)
-        is_solved = batch.is_tight & (slack > 0) & (is_certified | (outside == 0))
+        is_seen = batch.is_precise | (slack >= LEAST)
+        is_solved = batch.is_tight & (slack > 0) & is_seen & (is_certified | (outside == 0))
         # A gradient of this norm has the same bound.
         norm = np.where(is_solved & (outside > 0), np.sqrt(2.0 * bound), batch.gradient_norm)
         batch = replace(
@@ -524,21 +538,41 @@ class WorkingSetSolver:
         )
         return batch, is_solved
 
-    def _most_new(self, batch: Batch, n_old: np.ndarray) -> np.ndarray:
-        """Return how many rows may join each set: after a rough solution it may double."""
+    def _most_new(self, batch: Batch, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many rows may join each set, and the score above which all may.
+
+        After a rough solution a set grows at most by FIRST_TIMES its size, or doubles.
+        """
+        most = np.where(slack < FIRST_SLACK, FIRST_TIMES, 1) * np.diff(batch.row_indptr)
         is_first = batch.n_iter <= 0  # nothing is solved yet
-        most = np.where(is_first, self._first_rows(batch.n_positives), n_old)
-        return np.where(batch.is_tight, self.problem.n_samples, most)
+        most[is_first] = self._first_rows(batch.n_positives[is_first])
+        most[batch.is_tight] = self.problem.n_samples
+        return most, np.where(slack < FIRST_SLACK, np.inf, self.kink + ABOVE)
+
+    def _high_levels(self, batch: Batch, slack: np.ndarray) -> np.ndarray:
+        """Return scores that more rows exceed than may join, so that others need not be listed."""
+        most, levels = self._most_new(batch, slack)
+        share = len(self.sample) / self.problem.n_samples
+        wanted = (SAMPLE_TIMES * share * most).astype(np.int64) + SAMPLE_MORE
+        high = np.empty(len(batch))
+        find_high_levels(self.X, self.sample, batch.points, wanted, high, self.dense)
+        return np.minimum(high, levels)
 
     def _rows_outside(self, batch: Batch, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return for each label the rows outside its set that may have a loss.
 
-        If the intercept is above the kink, all have one: those above the intercept are returned.
+        If the intercept is near the kink or above it, nearly all may: those above the intercept are
+        returned, until there are none.
         """
-        which = np.arange(len(batch))
+        is_near = (slack < LEAST) & ~batch.is_precise
+        least = np.maximum(
+            batch.intercept + LEAST, self.kink + np.where(batch.is_tight, 0.0, ABOVE)
+        )
+        kinks = np.where(is_near, least, self.kink)
+        kinks = np.maximum(kinks, self._high_levels(batch, slack))
+        which = np.flatnonzero(kinks > batch.intercept)
         lengths = np.zeros(len(batch), np.int64)
         parts = [np.zeros(0, np.int32)]
-        kinks = np.where(slack > 0, self.kink, batch.intercept + SLACK)
         for first in range(0, len(which), self.lanes_per_screen):
             lanes = which[first : first + self.lanes_per_screen]
             counts = self.screen.list_above(lanes, batch.points, kinks, self.check)

@@ -31,13 +31,25 @@ def test_the_highest_of_long_lists_are_kept(n, m, seed):
     points = Points(rng, m, d)
     lists = [rng.permutation(n)[: rng.integers(0, n + 1)] for _ in range(m)]
     scores = points.dense() @ X.T + points.intercept[:, None]
+    # Between two scores, so that rounding decides nothing.
+    levels = np.array([np.mean(rng.choice(np.unique(own), 2)) for own in scores])
+    levels[rng.random(m) < 0.2] = np.inf
     wanted = rng.integers(0, n + 1, m)
     indptr, rows = pooled(lists, np.int32)
     dense = np.zeros(d)
-    row_search.keep_highest(instances.arrays, points.arrays, wanted, indptr, rows, dense)
+    is_cut = row_search.keep_highest(
+        instances.arrays,
+        points.arrays,
+        levels,
+        wanted,
+        indptr,
+        rows,
+        dense,
+    )
     assert not dense.any()
     for c, kept in enumerate(in_pieces(indptr, rows)):
         one, own = lists[c], scores[c]
+        assert is_cut[c] == (len(kept) < len(one))
         if len(one) <= wanted[c]:
             np.testing.assert_array_equal(kept, one)
             continue
@@ -45,10 +57,14 @@ def test_the_highest_of_long_lists_are_kept(n, m, seed):
         dropped = np.setdiff1d(one, kept)
         if len(dropped) == 0:  # all lie close together, or none was to be kept
             continue
-        assert own[kept].min() > own[dropped].max() - 1e-6 * (1 + np.abs(own).max())
-        # As many as are wanted, but for 256th parts of the range.
-        part = np.ptp(own[one]) / 255 + 1e-6 * (1 + np.abs(own).max())
-        assert (own[kept] > own[kept].min() + 2 * part).sum() <= wanted[c]
+        size = 1e-6 * (1 + np.abs(own).max())
+        assert own[kept].min() > own[dropped].max() - size
+        assert (own[dropped] <= levels[c] + size).all()
+        # Those not above the level are as many as are wanted, but for 256th parts of the range.
+        part = np.ptp(own[one]) / 255 + size
+        inner = kept[own[kept] <= levels[c] - part]
+        if len(inner):
+            assert (own[one] >= own[inner].min() + part).sum() <= wanted[c]
         assert (own[one] >= own[dropped].max() - 2 * part).sum() >= wanted[c]
 
 
