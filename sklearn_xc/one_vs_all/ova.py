@@ -76,10 +76,10 @@ class OvALinearXC(LinearModel):
         additional column holds intercepts. They affect the training time, not the optimum.
     tol : float, default=None
         eps0 of the stopping rule ``|g(w)| <= eps0 max(1, min(|P|, |N|)) / n |g(0)|``, with P and N
-        the label's positives and negatives. None means 0.01 and, in addition to the rule, a
-        certificate: ``|g(w)|^2 / 2``, and therefore the distance of the objective from its
-        minimum, is at most 0.001 of the label's objective, where the precision of X allows it. The
-        paper's values, 0.01 for sparse X and 1.0 for dense X, have no such bound.
+        the label's positives and negatives. None means a certificate instead: the distance of the
+        objective from its minimum, bounded by ``|g(w)|^2 / 2``, is at most 0.001 of the label's
+        objective, or the rule holds with 0.01 where the precision of X allows no more. The paper's
+        values, 0.01 for sparse X and 1.0 for dense X, have no such bound.
     max_iter : int, default=100
         Maximum number of Newton steps for a label.
     fit_intercept : bool, default=True
@@ -152,7 +152,8 @@ class OvALinearXC(LinearModel):
     Memory: X and a copy of it, the pruned weights, and for each thread about 64 (10 n_features + 8
     n) bytes in float32 or 64 (18 n_features + 8 n) in float64; for a loss that is never zero, 64
     (17 n_features + n) and 64 (32 n_features + 2 n). The bound on the suboptimality is ``|g|^2 /
-    2``, as the objective is 1-strongly convex.
+    2``, as the objective is 1-strongly convex. Where instances of little loss are left out of a
+    label's working set, their loss is added to it, and `gradient_norm` is that of the same bound.
     Labels with the same instances are solved once. An instance none of whose features has a weight
     is scored by the training frequencies of the labels, not by `intercept_`.
 

@@ -37,7 +37,8 @@ from sklearn_xc.one_vs_all.kernels.screen import round_rows
 from sklearn_xc.one_vs_all.losses import LOSSES
 from sklearn_xc.one_vs_all.losses.margin import CompiledLoss, MarginLoss, compiled
 
-#: For ``tol=None``: eps0 of the stopping rule, and the certified relative suboptimality.
+#: For ``tol=None``: the certified relative suboptimality, and eps0 of the rule that counts where
+#: precision allows no certificate.
 DEFAULT_TOL, DEFAULT_GAP = 0.01, 1e-3
 
 #: Squares of gradients must fit into float64, including those near the optimum.
@@ -151,11 +152,12 @@ class OneVsAllProblem:
         Positive row weights, of the dtype of X.
     plus, minus : ndarray of float64 of shape (L,)
         Weight of the loss of a positive and of a negative, C included.
-    relative_tolerance : ndarray of float64 of shape (L,)
-        Stopping rule: largest gradient norm relative to the norm at w = 0.
     relative_gap : float
         Certificate: half the squared gradient norm, which bounds the objective's distance from the
         minimum, must be at most this share of the objective. inf for no certificate.
+    relative_tolerance : ndarray of float64 of shape (L,)
+        Largest gradient norm relative to the norm at w = 0: the stopping rule without a
+        certificate, or where precision allows none.
     margin_loss : MarginLoss
         The loss of each instance.
     fit_intercept : bool
