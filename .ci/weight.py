@@ -30,7 +30,7 @@ BUDGET = {
     "files": 270,
     "files at the root": 6,
     "tests code lines": 30_500,
-    "asv_bench code lines": 4_550,
+    "asv_bench code lines": 4_650,
     "lines of the longest function": 70,
     "functions above 60 lines": 3,
     "most arguments": 13,
