@@ -89,7 +89,7 @@ class MemoryBudgetError(MemoryError):
 
 
 class PruningWarning(UserWarning):
-    """Zeroing small weights after training raised the objectives by much.
+    """Zeroing small weights after training removed much of their squared norm.
 
     Examples
     --------
@@ -106,9 +106,9 @@ class PruningWarning(UserWarning):
     ...     OvALinearXC(prune=5.0).fit(X, Y)
     Traceback (most recent call last):
         ...
-    sklearn_xc.exceptions.PruningWarning: OvALinearXC: prune=5.0 raised the sum of all
-    objectives by 135%: weights were removed that predictions need. Lower it: weights are the
-    smaller, the larger X is.
+    sklearn_xc.exceptions.PruningWarning: OvALinearXC: prune=5.0 removed weights with 100% of
+    their squared norm, in the mean over the labels: predictions need them. Lower it: weights are
+    the smaller, the larger X is.
     """
 
 
