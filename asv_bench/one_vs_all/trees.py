@@ -1,10 +1,10 @@
-"""One-vs-all beside label trees: CPU seconds of training on the same matrices, medians of some runs.
+"""One-vs-all beside label trees: CPU seconds of training on the same matrices, medians of runs.
 
     PECOS_PYTHON=pecos/bin/python python -m asv_bench ova --data DIR --jobs 1 2
 
-All systems of a set run one after the other in processes of their own, and this is repeated. Kernels
-are compiled beforehand. "/ PECOS" and "/ omikuji" are the ratios of the medians; the geometric mean
-of each is over the sets.
+All systems of a set run one after the other in processes of their own, and this is repeated.
+Kernels are compiled beforehand. "/ PECOS" and "/ omikuji" are the ratios of the medians; the
+geometric mean of each is over the sets.
 """
 
 import argparse

@@ -281,7 +281,7 @@ class OvALinearXC(LinearModel):
         ConvergenceWarning
             If the training of labels ended before their stopping rule held.
         PruningWarning
-            If pruning raised the sum of all objectives by more than 20%.
+            If pruning removed more than 10% of the weights' squared norm.
         UnseenLabelWarning
             If labels have no training instance.
         """
