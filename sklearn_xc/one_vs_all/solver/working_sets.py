@@ -58,7 +58,8 @@ ENTRIES_PER_LANE = 2**15
 #: of their number. Similar rows are searched for in this share of the non-zeros.
 FIRST_ROWS = 350
 FIRST_POSTINGS = 0.01
-#: They pay where what they save, by rows and by features, is more than what they cost.
+#: They pay where what they save, by rows and by features, is more than what they cost: fitted to
+#: the CPU time with and without sets of labels with 1 to 255 positives, on nine sets of data.
 ROWS, FEATURES = 50_000, 1_250
 #: Certificate of the first solution.
 FIRST_GAP = 0.1
@@ -100,8 +101,8 @@ class Batch:
     indptr, features, weights : ndarray of int64, int32 and float
         Current points.
     is_tight, is_precise : ndarray of bool
-        Whether the label was solved to its tolerance; whether only rows as far above the kink as
-        the intercept are outside the set.
+        Whether the label was solved to its tolerance; whether a look found no more rows above the
+        intercept by LEAST, so that the next one lists all rows with a loss.
     n_looks, n_iter, n_products : ndarray of int64
     objective, gradient_norm, threshold : ndarray of float64
     """
@@ -541,7 +542,7 @@ class WorkingSetSolver:
     def _most_new(self, batch: Batch, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how many rows may join each set, and the score above which all may.
 
-        After a rough solution a set grows at most by FIRST_TIMES its size, or doubles.
+        After a rough solution a set at most doubles, or grows by FIRST_TIMES its size.
         """
         most = np.where(slack < FIRST_SLACK, FIRST_TIMES, 1) * np.diff(batch.row_indptr)
         is_first = batch.n_iter <= 0  # nothing is solved yet
