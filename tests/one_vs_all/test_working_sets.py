@@ -41,12 +41,7 @@ def pay(monkeypatch):
     """Have working sets pay for the smallest problems, and grow from few rows."""
 
     def change(**constants):
-        small = {
-            "ROWS": 1e-9,
-            "FIRST_ROWS": 4,
-            "LARGEST_SET": 1.0,
-        }
-        for name, value in {**small, **constants}.items():
+        for name, value in {"MOST_COMMON": np.inf, "FIRST_ROWS": 4, **constants}.items():
             monkeypatch.setattr(working_sets, name, value)
         monkeypatch.setattr(newton_cg, "FEWEST_ROWS", 0)
 
@@ -172,11 +167,7 @@ def fuzzed(make_problem, objective_of):
             X * scale, Y, plus=np.full(4, cost), minus=np.full(4, cost), tol=1e-5, prune=0.02
         )
         with pytest.MonkeyPatch.context() as patch:
-            for name, value in {
-                "ROWS": 1e-9,
-                "FIRST_ROWS": 1,
-                "LARGEST_SET": 1.0,
-            }.items():
+            for name, value in {"MOST_COMMON": np.inf, "FIRST_ROWS": 1}.items():
                 patch.setattr(working_sets, name, value)
             patch.setattr(newton_cg, "FEWEST_ROWS", 0)
             solution, ends = solve(problem)

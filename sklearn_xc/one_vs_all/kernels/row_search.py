@@ -107,10 +107,9 @@ def erase_point(points, m, dense):
 
 @inlined
 def write_scores(rows, score, scores):
-    """Write the same score for some rows, but for the row -1."""
+    """Write the same score for some rows."""
     for r in range(rows.shape[0]):
-        if rows[r] >= 0:
-            scores[np.uint32(rows[r])] = score
+        scores[np.uint32(rows[r])] = score
 
 
 @inlined
@@ -146,13 +145,11 @@ def limit_postings(indptr, features, squares, n, highest, most):
 
 @inlined
 def append_similar(met, n_met, positives, n_wanted, counts, sums, scores, out, at):
-    """Append the positives, -1 and the rows of the highest scores; return the end of the list."""
+    """Append the positives and the rows of the highest scores; return the end of the list."""
     write_scores(positives, np.float32(-1.0), scores)
     for r in range(positives.shape[0]):
         out[at + r] = positives[r]
     at += positives.shape[0]
-    out[at] = -1
-    at += 1
     for s in range(n_met):
         i = np.uint32(met[s])
         sums[s] = min(scores[i], _MOST)
@@ -170,7 +167,7 @@ def append_similar(met, n_met, positives, n_wanted, counts, sums, scores, out, a
 def list_similar_rows(
     X, weight, by_feature, Y, labels, starts, n_wanted, most, spaces, out_indptr, out
 ):
-    """List for each label its positives, -1, and other rows of high scores at its start.
+    """List for each label its positives, and other rows of high scores at its start.
 
     Parameters
     ----------
@@ -217,7 +214,7 @@ def list_similar_rows(
         n = keep_features(touched, values, squares, n, level)
         n_met = add_up_scores(by_feature, touched, values, n, scores, met)
         at = out_indptr[m]
-        out = with_room(out, at + positives.shape[0] + 1 + np.int64(n_met))
+        out = with_room(out, at + positives.shape[0] + np.int64(n_met))
         sums = with_room(sums, np.int64(n_met))
         out_indptr[m + 1] = append_similar(
             met, n_met, positives, n_wanted[m], counts, sums, scores, out, at
@@ -254,117 +251,14 @@ def list_new_rows(lists, counts, known, is_known, out_indptr):
         out_indptr[c + 1] = out_indptr[c] + np.int64(n)
 
 
-@inlined
-def score_from_lowest(X, rows, dense, out):
-    """Write the scores of rows minus the lowest, which is at most 0; return the lowest."""
-    lowest = np.float32(0.0)
-    for r in range(rows.shape[0]):
-        prefetch_row(X, np.uint32(rows[min(r + ROWS_AHEAD, rows.shape[0] - 1)]))
-        score = row_dot_double(X, np.uint32(rows[r]), dense)
-        out[r] = np.float32(min(max(score, -_MOST), _MOST))
-        lowest = min(lowest, out[r])
-    for r in range(rows.shape[0]):
-        out[r] -= lowest
-    return np.float64(lowest)
-
-
-@kernel
-def keep_highest(X, points, levels, n_wanted, indptr, rows, dense):
-    """Keep the rows with the highest scores of long lists.
-
-    Parameters
-    ----------
-    X : tuple of ndarray
-        CSR rows.
-    points : tuple
-        See the module.
-    levels : ndarray of float64 of shape (m,)
-        Rows with scores above are kept.
-    n_wanted : ndarray of int64 of shape (m,)
-        About how many of the highest are kept if fewer are above the level; shorter lists are kept
-        whole.
-    indptr, rows : ndarray of int64 of shape (m + 1,) and int32
-        The lists, one after the other. Changed in place.
-    dense : ndarray of float of shape (d,)
-        Work space, 0 between calls.
-
-    Returns
-    -------
-    ndarray of bool of shape (m,)
-        Where some rows were dropped.
-    """
-    is_cut = np.zeros(levels.shape[0], np.bool_)
-    start, end = np.int64(0), np.int64(0)
-    scores = np.empty(0, np.float32)
-    counts = np.empty(_PARTS + 1, np.int64)
-    for m in range(levels.shape[0]):
-        stop = indptr[m + 1]
-        begun = end
-        n = stop - start
-        is_cut[m] = n > n_wanted[m]
-        if is_cut[m]:
-            write_point(points, m, dense)
-            scores = with_room(scores, n)
-            lowest = score_from_lowest(X, rows[start:stop], dense, scores)
-            erase_point(points, m, dense)
-            bias = np.float64(points[2][points[0][m + 1] + m])
-            bound = levels[m] - bias - lowest
-            level = level_of_highest(scores[:n], n_wanted[m], counts)
-            level = min(level, np.float32(min(bound, np.float64(_MOST))))
-            for r in range(n):
-                if scores[r] > level:
-                    rows[end] = rows[start + r]  # those overwritten are dropped
-                    end += 1
-            is_cut[m] = begun < end < begun + n
-        if end == begun:
-            for r in range(start, stop):
-                rows[end] = rows[r]
-                end += 1
-        start = stop
-        indptr[m + 1] = end
-    return is_cut
-
-
-@kernel
-def find_high_levels(X, sample, points, n_wanted, levels, dense):
-    """Write for sparse points a score that most likely more rows exceed than are wanted.
-
-    Parameters
-    ----------
-    X : tuple of ndarray
-        CSR rows.
-    sample : ndarray of int32
-        Numbers of the rows that are scored.
-    points
-        As for ``keep_highest``.
-    n_wanted : ndarray of int64 of shape (m,)
-        Rows of the sample to exceed the score, at least 1.
-    levels : ndarray of float64 of shape (m,)
-        Overwritten; -inf where the sample is not larger.
-    dense : ndarray of float of shape (d,)
-        Work space, 0 between calls.
-    """
-    scores = np.empty(sample.shape[0], np.float32)
-    counts = np.empty(_PARTS + 1, np.int64)
-    for m in range(levels.shape[0]):
-        levels[m] = -np.inf
-        if n_wanted[m] >= sample.shape[0]:
-            continue
-        write_point(points, m, dense)
-        lowest = score_from_lowest(X, sample, dense, scores)
-        erase_point(points, m, dense)
-        level = level_of_highest(scores, n_wanted[m], counts)
-        levels[m] = np.float64(level) + lowest + np.float64(points[2][points[0][m + 1] + m])
-
-
 @functools.cache
-def losses_of_rows_kernel(loss: Any) -> Any:
-    """Return ``sum_losses`` for a ``CompiledLoss`` with a kink."""
+def measure_rows_kernel(loss: Any) -> Any:
+    """Return ``measure_rows`` for a ``CompiledLoss`` with a kink."""
     value, kink = loss.value, -float(loss.active_below)
 
     @kernel
-    def sum_losses(X, weight, minus, points, lists, dense, out):
-        """Write the losses of negatives at sparse points.
+    def measure_rows(X, weight, minus, points, lists, dense, scores, losses):
+        """Write the scores of rows at sparse points, and their losses as negatives.
 
         Parameters
         ----------
@@ -378,12 +272,11 @@ def losses_of_rows_kernel(loss: Any) -> Any:
             ``(indptr, rows)``: the rows of each label.
         dense : ndarray of float of shape (d,)
             Work space, 0 between calls.
-        out : ndarray of float64 of shape (m,)
+        scores, losses : ndarray of float64 of the length of the lists
             Overwritten.
         """
         indptr, rows = lists
         for m in range(minus.shape[0]):
-            out[m] = 0.0
             first, last = indptr[m], indptr[m + 1]
             if first == last:
                 continue
@@ -393,8 +286,9 @@ def losses_of_rows_kernel(loss: Any) -> Any:
                 prefetch_row(X, np.uint32(rows[min(r + ROWS_AHEAD, last - 1)]))
                 i = np.uint32(rows[r])
                 score = bias + row_dot_double(X, i, dense)
-                if score > kink:
-                    out[m] += minus[m] * np.float64(weight[i]) * value(-score)
+                scores[r] = score
+                cost = minus[m] * np.float64(weight[i])
+                losses[r] = cost * value(-score) if score > kink else 0.0
             erase_point(points, m, dense)
 
-    return sum_losses
+    return measure_rows

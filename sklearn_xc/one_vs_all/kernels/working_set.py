@@ -98,19 +98,19 @@ def copy_rows_of_lanes(
     X, weight
         CSR rows and their weights.
     negatives_weight : float
-        Weight of the row without features, which has the number -1.
-    lists : tuple of ndarray of int64 and int32
-        ``(indptr, rows)`` of each lane.
+        Weight of a row without features, which follows the positives of each lane.
+    lists : tuple of ndarray of int64, int32 and int64
+        ``(indptr, rows, n_positives)`` of each lane: positives, and others.
     position : ndarray of int32 of shape (d,)
         Work space, -1 between calls.
     sets : tuple of ndarray
         ``(indptr, indices, data, weight, first_entry)``, overwritten: rows of all lanes, with row
-        pointers of their own from position ``row_indptr[c] + c`` on, and where entries begin.
+        pointers of their own from position ``row_indptr[c] + 2 c`` on, and where entries begin.
     feature_indptr, features : ndarray of int64 and int32
         Overwritten: X's numbers of each lane's features; room for one per non-zero.
     """
     indptr, indices, data = X
-    row_indptr, rows = lists
+    row_indptr, rows, n_positives = lists
     indptr_out, indices_out, data_out, weight_out, first_entry = sets
     end = np.uint64(0)
     n_features = np.uint64(0)
@@ -119,18 +119,17 @@ def copy_rows_of_lanes(
         base = n_features
         first = end
         first_entry[c] = first
-        row = row_indptr[c]
-        indptr_out[row + c] = 0
-        for r in range(row, row_indptr[c + 1]):
-            if rows[r] < 0:
-                weight_out[r] = negatives_weight
-                indptr_out[r + c + 1] = np.int64(end - first)
-                continue
+        at = row_indptr[c] + c
+        indptr_out[at + c] = 0
+        last = row_indptr[c + 1]
+        for r in range(row_indptr[c], last):
+            if r == row_indptr[c] + n_positives[c]:
+                weight_out[at] = negatives_weight
+                indptr_out[at + c + 1] = np.int64(end - first)
+                at += 1
             i = np.uint32(rows[r])
-            ahead = rows[min(r + ROWS_AHEAD, rows.shape[0] - 1)]
-            if ahead >= 0:
-                prefetch_row(X, np.uint32(ahead))
-            weight_out[r] = weight[i]
+            prefetch_row(X, np.uint32(rows[min(r + ROWS_AHEAD, last - 1)]))
+            weight_out[at] = weight[i]
             for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
                 j = np.uint32(indices[t])
                 p = position[j]
@@ -142,7 +141,11 @@ def copy_rows_of_lanes(
                 indices_out[end] = p
                 data_out[end] = data[t]
                 end += _ONE
-            indptr_out[r + c + 1] = np.int64(end - first)
+            at += 1
+            indptr_out[at + c] = np.int64(end - first)
+        if last == row_indptr[c] + n_positives[c]:
+            weight_out[at] = negatives_weight
+            indptr_out[at + c + 1] = np.int64(end - first)
         for s in range(base, n_features):
             position[np.uint32(features[s])] = -1
         feature_indptr[c + 1] = n_features
@@ -194,22 +197,6 @@ def mix_points(X, weight, lanes, lists, mixtures, dense, points):
 
 
 @kernel
-def keep_near_rows(X, lanes, points, kinks, kept):
-    """Mark the rows of each lane that are positives or have a score above a number."""
-    indptr, indices, data = X
-    for c in range(kinks.shape[0]):
-        row, pointer, entry = lanes[c].first_row, lanes[c].first_pointer, lanes[c].first_entry
-        first = lanes[c].first + lanes[c].current * lanes[c].width
-        bias = np.float64(points[first + lanes[c].width - 1])
-        for r in range(lanes[c].n_rows):
-            start, stop = indptr[pointer + r], indptr[pointer + r + 1]
-            score = bias
-            for t in range(np.uint64(entry + start), np.uint64(entry + stop)):
-                score += np.float64(data[t]) * np.float64(points[first + np.int64(indices[t])])
-            kept[row + r] = r <= lanes[c].n_positives or not score <= kinks[c]
-
-
-@kernel
 def move_points(old_points, lists, dense, points, lanes):
     """Write points as trial points over the features of other working sets.
 
@@ -243,23 +230,3 @@ def move_points(old_points, lists, dense, points, lanes):
         lanes[c].trial_norm2 = total
         for t in range(old_indptr[c], old_indptr[c + 1]):
             dense[np.uint32(old_features[t])] = 0
-
-
-@kernel
-def take_lists(indptr, which, shift, values, out_indptr, out):
-    """Copy some of several lists, each with `shift` more items than in `indptr`."""
-    for c in range(which.shape[0]):
-        start = indptr[which[c]] + shift * which[c]
-        at = out_indptr[c] + shift * c
-        for t in range(np.uint64(out_indptr[c + 1] - out_indptr[c] + shift)):
-            out[np.uint64(at) + t] = values[np.uint64(start) + t]
-
-
-@kernel
-def list_points(lanes, points, indptr, weights):
-    """Write the current points, that of lane c from ``indptr[c] + c`` on, intercept last."""
-    for c in range(lanes.shape[0]):
-        at = lanes[c].first + lanes[c].current * lanes[c].width
-        base = indptr[c] + c
-        for j in range(lanes[c].width):
-            weights[base + j] = points[at + j]

@@ -462,19 +462,16 @@ class _Block:
             )
             self.results.keep(place, features[own], values[own], intercept[c], report)
             if self.ends is not None:
-                first, last = batch.indptr[c], batch.indptr[c + 1]
                 self.ends[place] = 0.0
-                self.ends[place, batch.features[first:last]] = batch.weights[first + c : last + c]
-                self.ends[place, -1] = batch.weights[last + c]
+                self.ends[place, np.append(batch.features[c], -1)] = batch.weights[c]
 
     def _add_shared_negatives(self, solver: KinkSolver, batch: Batch, places: np.ndarray) -> None:
         """Add the shared negatives to labels at the kink; those not solved start at the result."""
         above = batch.intercept + self.problem.loss.active_below
-        is_at_kink = batch.is_tight & (above > 0) & np.isfinite(batch.objective)
+        is_at_kink = (above > 0) & np.isfinite(batch.objective)
         for c in np.flatnonzero(is_at_kink).tolist():
             place = int(places[c])
-            first, last = batch.indptr[c], batch.indptr[c + 1]
-            features, weights = batch.features[first:last], batch.weights[first + c : last + c]
+            features, weights = batch.features[c], batch.weights[c][:-1]
             found = solver.solve(
                 int(batch.label[c]), features, weights, above[c], batch.tolerance[c]
             )

@@ -1,23 +1,25 @@
 """Solves labels on working sets: the few rows that may have a loss at the solution.
 
 A row without a loss at the solution does not affect it, so the solution over the rows with one is
-that over all rows. They are found step by step:
+that over all rows. A label goes through one loop:
 
-1. The first working set of a label are its positives and the rows most similar to them.
-2. The label is solved there, roughly at first; no vector is longer than the number of features of
-   these rows.
-3. A look at all rows finds those outside the set with a loss at this solution. The minimum over the
-   set is a lower bound on that over all rows, so what these rows lose is all that they add to the
-   distance from the minimum. If the certificate holds, the label is solved. Otherwise they join the
-   set, and rows far from a loss leave it.
+1. Its first set are its positives and the rows most similar to them.
+2. It is solved on its set. No vector is longer than the number of features of these rows.
+3. One look at all rows finds those outside with a loss at this solution. The minimum over the set
+   is a lower bound on that over all rows, so what these rows lose is all that they add to the
+   distance from the minimum: if the certificate holds, the label is solved.
+4. Otherwise those without a loss leave the set and those found join it, at most as many as it had:
+   with too few rows to hold the intercept down, very many are found. It is solved again.
 
-A look is a screen of all rows, for 64 labels at a time. Labels on which most rows have a loss, for
-instance because a positive has no features, are left to ``newton_cg``, and so are those that it
-solves faster: see ``labels_that_pay``.
+A look is a screen of all rows, for 64 labels at a time. Labels whose sets grow too large, and those
+at the kink, where most rows have a loss, are left to ``newton_cg``, and so are those that it solves
+faster: see ``labels_that_pay``.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,20 +30,15 @@ from sklearn_xc.one_vs_all.kernels.lanes import Lanes
 from sklearn_xc.one_vs_all.kernels.row_search import (
     LARGEST,
     SMALLEST,
-    find_high_levels,
-    keep_highest,
     list_new_rows,
     list_similar_rows,
-    losses_of_rows_kernel,
+    measure_rows_kernel,
 )
 from sklearn_xc.one_vs_all.kernels.working_set import (
     copy_rows_of_lanes,
     describe_positives,
-    keep_near_rows,
-    list_points,
     mix_points,
     move_points,
-    take_lists,
 )
 from sklearn_xc.one_vs_all.problem import (
     InstanceSums,
@@ -51,44 +48,34 @@ from sklearn_xc.one_vs_all.problem import (
 )
 from sklearn_xc.one_vs_all.solver.screening import CsrScreen, Screen
 
-#: Labels solved together, and non-zeros copied at a time, per lane of a block.
+#: Labels solved together, and non-zeros copied at a time, per lane of a block: of 1 to 8, and of
+#: 2**13 to 2**17, the fastest.
 LABELS_PER_LANE = 4
 ENTRIES_PER_LANE = 2**15
-#: Similar rows in the first working set of a label with one positive; more grow with the logarithm
-#: of their number. Similar rows are searched for in this share of the non-zeros.
-FIRST_ROWS = 350
+#: Similar rows in the first set of a label with one positive; more grow with the logarithm of their
+#: number. 180 to 350 take 0.95 to 1.03 of the time. Those of features that make up this share of
+#: the non-zeros are searched; up to a third of it and twice as much take 0.98 to 1.09.
+FIRST_ROWS = 300
 FIRST_POSTINGS = 0.01
-#: They pay where what they save, by rows and by features, is more than what they cost: fitted to
-#: the CPU time with and without sets of labels with 1 to 255 positives, on eight sets of data.
-ROWS, FEATURES = 50_000, 1_250
-#: Certificate of the first solution.
-FIRST_GAP = 0.1
-#: Least distance of the start's intercept below the kink for a label that starts at a given point.
-SLACK = 0.01
-#: Rows join a set if they are above the intercept by LEAST, and after a rough solution above the
-#: kink by ABOVE. If the intercept is nearer to the kink than FIRST_SLACK, the set had too few rows
-#: to hold it down: as many join as are highest, and the set grows by this factor.
-LEAST, ABOVE = 0.0015, 0.15
-FIRST_SLACK, FIRST_TIMES = 0.2, 3
-#: Size of the sample that bounds the scores of the rows that may join: rows need not be listed if
-#: this factor times the wanted share of the sample, plus SAMPLE_MORE, is above them.
-SAMPLE_ROWS, SAMPLE_TIMES, SAMPLE_MORE = 512, 2.0, 6
-#: Rows below the kink by this share of the intercept's distance from it leave the set.
-FAR = 0.1
-#: Largest set, as a share of the rows, and most looks, before a label is left to ``newton_cg``.
-LARGEST_SET, MAX_LOOKS = 0.25, 12
+#: Sets pay up to this expected number of features that two rows have in common, times the root of
+#: the number of positives: from 0.003 for 25 positives of titles, where they take half to three
+#: quarters of the time, to 0.018 for one of abstracts, where they take 1.2 to 1.6 times as long.
+MOST_COMMON = 0.0125
+#: An intercept nearer to the kink counts as at the kink.
+LEAST = 0.0015
+#: Size of the sample that bounds the scores of the rows that may join, and its rows that may be
+#: above the bound by chance. Without the bound, a set of 363,396 rows takes 1.3 times as long.
+SAMPLE_ROWS, SAMPLE_MORE = 256, 6
+#: Most looks before a label is left: rounding may let a row come and go.
+MAX_LOOKS = 12
 #: A difference of squared norms below this share of its terms has lost too many digits.
 _CANCELLED = 1e-6
 _MAX_LANES = 64
-#: Lists of a batch by their pointers, and 1 if they hold an intercept in addition.
-_POOLS = {"row_indptr": [("rows", 0)], "indptr": [("features", 0), ("weights", 1)]}
 
 
 @dataclass
 class Batch:
-    """State of some labels: arrays with one number each, and lists, one after the other.
-
-    Points have their intercept last: that of label c begins at ``indptr[c] + c``.
+    """State of some labels: arrays with one number each, and lists with an array each.
 
     Attributes
     ----------
@@ -96,13 +83,10 @@ class Batch:
         Position among the labels to be solved, label, and number of positives.
     tolerance, of_positives, of_shared : ndarray of float64
         Gradient tolerance, and start as multiples of two vectors.
-    row_indptr, rows : ndarray of int64 and int32
-        Working sets: positives, -1 for the instance without features, and others.
-    indptr, features, weights : ndarray of int64, int32 and float
-        Current points.
-    is_tight, is_precise : ndarray of bool
-        Whether the label was solved to its tolerance; whether a look found no more rows above the
-        intercept by LEAST, so that the next one lists all rows with a loss.
+    rows : list of ndarray of int32
+        Working sets: first the positives.
+    features, weights : list of ndarray of int32 and float
+        Current points: their features, and weights with the intercept last.
     n_looks, n_iter, n_products : ndarray of int64
     objective, gradient_norm, threshold : ndarray of float64
     """
@@ -113,13 +97,9 @@ class Batch:
     tolerance: np.ndarray
     of_positives: np.ndarray
     of_shared: np.ndarray
-    row_indptr: np.ndarray
-    rows: np.ndarray
-    indptr: np.ndarray
-    features: np.ndarray
-    weights: np.ndarray
-    is_tight: np.ndarray
-    is_precise: np.ndarray
+    rows: list[np.ndarray]
+    features: list[np.ndarray]
+    weights: list[np.ndarray]
     n_looks: np.ndarray
     n_iter: np.ndarray
     n_products: np.ndarray
@@ -130,39 +110,33 @@ class Batch:
     def __len__(self) -> int:
         return len(self.place)
 
-    @property
-    def lists(self) -> tuple[np.ndarray, np.ndarray]:
-        """Working sets, as kernels read them."""
-        return self.row_indptr, self.rows
-
-    @property
+    @cached_property
     def points(self) -> tuple[np.ndarray, ...]:
-        """Current points, as kernels read them."""
-        return self.indptr, self.features, self.weights
+        """Current points as kernels read them: weights of point m from ``indptr[m] + m`` on."""
+        return *pooled(self.features), np.concatenate(self.weights)
 
     @property
     def intercept(self) -> np.ndarray:
         """Current intercepts, float64."""
-        return self.weights[self.indptr[1:] + np.arange(len(self))].astype(np.float64)
+        return np.array([weights[-1] for weights in self.weights], np.float64)
 
     def take(self, which: np.ndarray) -> "Batch":
         """Return some of the labels."""
         if which.all():
             return self
-        which = np.flatnonzero(which)
+        places = np.flatnonzero(which)
         values: dict[str, Any] = {}
-        for pool, lists in _POOLS.items():
-            indptr = getattr(self, pool)
-            lengths = (indptr[1:] - indptr[:-1])[which]
-            values[pool] = ends = np.concatenate(([0], np.cumsum(lengths)))
-            for name, shift in lists:
-                old = getattr(self, name)
-                values[name] = np.empty(ends[-1] + shift * len(which), old.dtype)
-                take_lists(indptr, which, shift, old, ends, values[name])
         for field in fields(self):
-            if field.name not in values:
-                values[field.name] = getattr(self, field.name)[which]
+            old = getattr(self, field.name)
+            is_list = isinstance(old, list)
+            values[field.name] = [old[c] for c in places.tolist()] if is_list else old[places]
         return Batch(**values)
+
+
+def pooled(lists: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return lists as an indptr, int64, and one array."""
+    indptr = np.concatenate(([0], np.cumsum([len(one) for one in lists])))
+    return indptr, np.concatenate(lists)
 
 
 @dataclass
@@ -174,7 +148,7 @@ class WorkingSetSolver:
     problem : OneVsAllProblem
     screen : CsrScreen
     negatives_weight : float
-        Weight of the instance without features in each working set. It represents the many that are
+        Weight of an instance without features in each working set. It represents the many that are
         outside, so that the intercept stays below the kink. A label at whose solution this instance
         has a loss is left.
     advance : callable
@@ -208,7 +182,7 @@ class WorkingSetSolver:
         self.lengths = np.diff(self.X[0])
         self.n_nonzeros = len(self.X[-1])
         self.kink = -float(problem.loss.active_below)
-        self.losses_of_rows = losses_of_rows_kernel(problem.loss)
+        self.measure_rows = measure_rows_kernel(problem.loss)
         self.sample = sample_of(n, SAMPLE_ROWS)
         assert problem.postings is not None
         self.by_feature, _ = problem.postings
@@ -261,21 +235,29 @@ class WorkingSetSolver:
         place = np.flatnonzero(is_good)
         for first in range(0, len(place), self.labels_per_batch):
             some = place[first : first + self.labels_per_batch]
-            batch = self._empty_batch(some, labels[some], tolerance[some])
+            batch = self._new_batch(some, labels[some], tolerance[some])
             if points is None:
                 mixed = replace(batch, of_positives=of_positives[some], of_shared=of_shared[some])
-                batch = self._begin(mixed, shared)
+                todo = [self._begin(mixed, shared)]
             else:
-                batch, left = self._begin_at(points[some], batch)
-                yield from _some(left, np.ones(len(left), bool), False)
-            while len(batch):
+                batch, _, left = self._look(self._begin_at(points[some], batch))
+                yield from _some(left, False)
+                todo = [batch]
+            while todo:
                 self.check()
-                batch = self._improve(batch, shared)
-                is_finite = np.isfinite(batch.objective)
-                yield from _some(batch, ~is_finite, False)
-                batch, solved, left = self._look(batch.take(is_finite))
-                yield from _some(solved, np.ones(len(solved), bool), True)
-                yield from _some(left, np.ones(len(left), bool), False)
+                batch = todo.pop()
+                half = len(batch) // 2
+                if half and self._n_entries(batch) > self.most_entries:
+                    is_first = np.arange(len(batch)) < half
+                    todo += [batch.take(~is_first), batch.take(is_first)]
+                elif len(batch):
+                    batch = self._improve(batch, shared)
+                    is_finite = np.isfinite(batch.objective)
+                    yield from _some(batch.take(~is_finite), False)
+                    batch, solved, left = self._look(batch.take(is_finite))
+                    yield from _some(solved, True)
+                    yield from _some(left, False)
+                    todo.append(batch)
 
     def _describe(self, labels: np.ndarray, mean: np.ndarray) -> PositiveSums:
         """Return the properties of the sums of the positives."""
@@ -286,9 +268,31 @@ class WorkingSetSolver:
         )
         return PositiveSums(*out)
 
+    def _new_batch(self, place: np.ndarray, labels: np.ndarray, tolerance: np.ndarray) -> Batch:
+        """Return labels whose sets are their positives, at zero."""
+        m, problem = len(labels), self.problem
+        endless, numbers = np.full((3, m), np.inf), np.zeros((3, m), np.int64)
+        return Batch(
+            place=place,
+            label=labels,
+            n_positives=np.diff(problem.y_indptr)[labels],
+            tolerance=tolerance,
+            of_positives=np.zeros(m),
+            of_shared=np.zeros(m),
+            rows=[problem.positives(label) for label in labels],
+            features=[np.zeros(0, np.int32)] * m,
+            weights=[np.zeros(1, problem.dtype)] * m,
+            n_looks=numbers[0],
+            n_iter=numbers[1] - 1,
+            n_products=numbers[2],
+            objective=endless[0],
+            gradient_norm=endless[1],
+            threshold=endless[2],
+        )
+
     def _begin(self, batch: Batch, shared: np.ndarray) -> Batch:
         """Return labels with their first working sets."""
-        row_indptr = np.empty(len(batch) + 1, np.int64)
+        indptr = np.empty(len(batch) + 1, np.int64)
         self.found = list_similar_rows(
             self.X,
             self.problem.weight,
@@ -299,117 +303,61 @@ class WorkingSetSolver:
             self._first_rows(batch.n_positives),
             int(FIRST_POSTINGS * self.n_nonzeros),
             (self.dense2, self.scratch.touched, self.scores, self.met),
-            row_indptr,
+            indptr,
             self.found,
         )
-        return replace(batch, row_indptr=row_indptr, rows=self.found[: row_indptr[-1]].copy())
+        return replace(batch, rows=_pieces(self.found[: indptr[-1]].copy(), indptr))
 
-    def _begin_at(self, points: Any, batch: Batch) -> tuple[Batch, Batch]:
-        """Return labels that start at points, (m, d + 1), with the rows that have a loss there.
-
-        The second batch are those for which working sets do not pay.
-        """
-        problem = self.problem
-        m = len(batch)
-        n_positives = batch.n_positives
+    def _begin_at(self, points: Any, batch: Batch) -> Batch:
+        """Return labels at points, (m, d + 1), with intercepts below the kink."""
         weights = points[:, :-1].tocsr()
-        intercept = points[:, [-1]].toarray()[:, 0]
-        indptr = weights.indptr.astype(np.int64)
-        lengths = np.diff(weights.indptr)
-        start = np.empty(indptr[-1] + m, problem.dtype)
-        start[entry_places(indptr[:-1] + np.arange(m), lengths)[0]] = weights.data
-        start[indptr[1:] + np.arange(m)] = np.minimum(intercept, self.kink - SLACK)
-        row_indptr = np.concatenate(([0], np.cumsum(n_positives + 1)))
-        rows = np.full(row_indptr[-1], -1, np.int32)
-        positives = problem.y_rows[entry_places(problem.y_indptr[batch.label], n_positives)[0]]
-        rows[entry_places(row_indptr[:-1], n_positives)[0]] = positives
-        batch = replace(
+        intercept = np.minimum(points[:, [-1]].toarray()[:, 0], self.kink - LEAST)
+        values = _pieces(weights.data.astype(self.problem.dtype), weights.indptr)
+        return replace(
             batch,
-            row_indptr=row_indptr,
-            rows=rows,
-            indptr=indptr,
-            features=weights.indices.astype(np.int32),
-            weights=start,
-            n_iter=np.zeros(m, np.int64),
+            features=_pieces(weights.indices.astype(np.int32), weights.indptr),
+            weights=list(map(np.append, values, intercept.astype(self.problem.dtype))),
+            n_iter=np.zeros(len(batch), np.int64),
         )
-        batch, _, left = self._look(batch)
-        return batch, left
-
-    def _empty_batch(self, place: np.ndarray, labels: np.ndarray, tolerance: np.ndarray) -> Batch:
-        """Return labels without working sets and points."""
-        m = len(labels)
-        values: dict[str, Any] = {field.name: np.zeros(m) for field in fields(Batch)}
-        for pool, lists in _POOLS.items():
-            values[pool] = np.zeros(m + 1, np.int64)
-            for name, shift in lists:
-                dtype = self.problem.dtype if shift else np.int32
-                values[name] = np.zeros(shift * m, dtype)
-        values |= {name: np.full(m, np.inf) for name in ("objective", "gradient_norm")}
-        values |= {name: np.zeros(m, np.int64) for name in ("n_looks", "n_products")}
-        values |= {name: np.zeros(m, bool) for name in ("is_tight", "is_precise")}
-        values |= {"n_iter": np.full(m, -1)}
-        n_positives = np.diff(self.problem.y_indptr)[labels]
-        values |= {"place": place, "label": labels, "n_positives": n_positives}
-        return Batch(**values | {"tolerance": tolerance})
 
     def _first_rows(self, n_positives: np.ndarray) -> np.ndarray:
         """Return about how many rows the first working sets have, int64."""
-        return (FIRST_ROWS * _growth(n_positives)).astype(np.int64)
+        return (FIRST_ROWS * (1.0 + np.log2(n_positives))).astype(np.int64)
+
+    def _n_entries(self, batch: Batch) -> int:
+        """Return the number of non-zeros of the working sets."""
+        return int(self.lengths[np.concatenate(batch.rows)].sum())
 
     def _improve(self, batch: Batch, shared: np.ndarray) -> Batch:
-        """Solve labels on their working sets, as many at a time as there is room for."""
-        lengths = np.where(batch.rows < 0, 0, self.lengths[batch.rows])
-        sizes = np.add.reduceat(lengths, batch.row_indptr[:-1])
-        chunk = np.cumsum(sizes) // self.most_entries
-        parts = [self._improve_some(batch.take(chunk == c), shared) for c in np.unique(chunk)]
-        return parts[0] if len(parts) == 1 else _joined(parts)
-
-    def _improve_some(self, batch: Batch, shared: np.ndarray) -> Batch:
-        problem = self.problem
-        m = len(batch)
-        has_point = bool(batch.n_iter[0] >= 0)
-        is_tight = np.full(m, has_point)
+        """Solve labels on their working sets."""
+        problem, m = self.problem, len(batch)
         X, weight, first_entry, lists = self._copy(batch)
-        feature_indptr, features = lists
-        lanes = self._lanes(batch, is_tight, first_entry, feature_indptr)
-        state, points = lanes.state, lanes.points
-        if has_point:
-            move_points(batch.points, lists, self.dense, points, state)
+        lanes = self._lanes(batch, first_entry, lists[0])
+        if batch.n_iter[0] >= 0:
+            move_points(batch.points, lists, self.dense, lanes.points, lanes.state)
         else:
             mixtures = batch.of_positives, batch.of_shared, shared
-            mix_points(X, weight, state, lists, mixtures, self.dense2, points)
+            mix_points(X, weight, lanes.state, lists, mixtures, self.dense2, lanes.points)
         y_rows = entry_places(np.zeros(m, np.int64), batch.n_positives)[0].astype(np.int32)
-        all_rows = np.zeros((1, 0), np.int32), np.full(m, -1)
-        no_mean = read_only(np.zeros(0, problem.dtype))
         self.advance(
             X,
             weight,
             read_only(y_rows),
-            state,
-            points,
+            lanes.state,
+            lanes.points,
             np.arange(m),
-            *all_rows,
-            no_mean,
+            np.zeros((1, 0), np.int32),
+            np.full(m, -1),
+            read_only(np.zeros(0, problem.dtype)),
             self.cg,
             self.scratch,
         )
-        n_products = batch.n_products + lanes.n_products
-        weights = np.empty(int(feature_indptr[-1]) + m, problem.dtype)
-        list_points(state, points, feature_indptr, weights)
-        intercept = weights[feature_indptr[1:] + np.arange(m)].astype(np.float64)
-        kinks = self.kink - FAR * np.maximum(self.kink - intercept, 0.0)
-        kept = np.empty(len(batch.rows), np.bool_)
-        keep_near_rows(X, state, points, kinks, kept)
         return replace(
             batch,
-            row_indptr=np.concatenate(([0], np.cumsum(kept)))[batch.row_indptr],
-            rows=batch.rows[kept],
-            indptr=feature_indptr,
-            features=features.copy(),
-            weights=weights,
-            is_tight=is_tight,
+            features=_pieces(lists[1].copy(), lists[0]),
+            weights=[lanes.iterate(c).copy() for c in range(m)],
             n_iter=lanes.n_iter,
-            n_products=n_products,
+            n_products=batch.n_products + lanes.n_products,
             objective=lanes.objective,
             gradient_norm=lanes.gradient_norm,
             threshold=lanes.threshold,
@@ -422,14 +370,14 @@ class WorkingSetSolver:
 
         The lists are X's numbers of the features of each label.
         """
-        m = len(batch)
-        dtype = self.problem.dtype
-        total = int(self.lengths[batch.rows[batch.rows >= 0]].sum())
+        m, dtype = len(batch), self.problem.dtype
+        row_indptr, rows = pooled(batch.rows)
+        total = int(self.lengths[rows].sum())
         out = (
-            self._room("indptr", len(batch.rows) + m, np.int64),
+            self._room("indptr", len(rows) + 2 * m, np.int64),
             self._room("indices", total, np.int32),
             self._room("data", total, dtype),
-            self._room("weight", len(batch.rows), dtype),
+            self._room("weight", len(rows) + m, dtype),
             np.empty(m, np.int64),
         )
         feature_indptr = np.empty(m + 1, np.int64)
@@ -438,7 +386,7 @@ class WorkingSetSolver:
             self.X,
             self.problem.weight,
             self.negatives_weight,
-            batch.lists,
+            (row_indptr, rows, batch.n_positives),
             self.scratch.position,
             out,
             feature_indptr,
@@ -448,87 +396,81 @@ class WorkingSetSolver:
         lists = feature_indptr, features[: feature_indptr[-1]]
         return (indptr, indices, data), weight, out[-1], lists
 
-    def _lanes(
-        self,
-        batch: Batch,
-        is_tight: np.ndarray,
-        first_entry: np.ndarray,
-        feature_indptr: np.ndarray,
-    ) -> Lanes:
-        m = len(batch)
-        problem = self.problem
+    def _lanes(self, batch: Batch, first_entry: np.ndarray, feature_indptr: np.ndarray) -> Lanes:
+        m, problem = len(batch), self.problem
         width = np.diff(feature_indptr) + 1
+        n_rows = np.array([len(rows) + 1 for rows in batch.rows])
+        first_row = np.cumsum(n_rows) - n_rows
         return Lanes(
             self._room("points", int(2 * width.sum()), problem.dtype),
             np.arange(m),
             plus=problem.plus[batch.label],
             minus=problem.minus[batch.label],
             intercept=problem.intercept,
-            gap=np.where(is_tight, problem.relative_gap, FIRST_GAP),
+            gap=problem.relative_gap,
             first=2 * (feature_indptr[:-1] + np.arange(m)),
             width=width,
             current=1,
             objective=np.inf,
             gradient_norm=np.inf,
-            threshold=np.where(is_tight, batch.tolerance, np.inf),
+            threshold=batch.tolerance,
             n_iter=np.maximum(batch.n_iter, 0) - 1,
             max_iter=problem.max_iter,
-            n_rows=np.diff(batch.row_indptr),
-            first_row=batch.row_indptr[:-1],
-            first_pointer=batch.row_indptr[:-1] + np.arange(m),
+            n_rows=n_rows,
+            first_row=first_row,
+            first_pointer=first_row + np.arange(m),
             first_entry=first_entry,
             n_positives=batch.n_positives,
             first_positive=np.cumsum(batch.n_positives) - batch.n_positives,
         )
 
     def _look(self, batch: Batch) -> tuple[Batch, Batch, Batch]:
-        """Look at all rows; return labels whose sets have grown, solved, and to be left."""
-        slack = self.kink - batch.intercept
-        new_indptr, new = self._rows_outside(batch, slack)
-        batch, is_solved = self._judge(batch, slack, new_indptr, new)
-        n_old = np.diff(batch.row_indptr)
-        most, levels = self._most_new(batch, slack)
-        is_cut = keep_highest(self.X, batch.points, levels, most, new_indptr, new, self.dense)
-        new = new[: new_indptr[-1]]
-        n_new = np.diff(new_indptr)
-        n_rows = n_old + n_new
-        indptr = np.concatenate(([0], np.cumsum(n_rows)))
-        rows = np.empty(indptr[-1], np.int32)
-        rows[entry_places(indptr[:-1], n_old)[0]] = batch.rows
-        rows[entry_places(indptr[:-1] + n_old, n_new)[0]] = new
-        batch = replace(
-            batch,
-            row_indptr=indptr,
-            rows=rows,
-            n_looks=batch.n_looks + 1,
-            is_precise=(batch.is_precise | (batch.is_tight & (n_new == 0))) & ~is_cut,
-        )
-        n = self.problem.n_samples
-        is_large = (n_rows > LARGEST_SET * n) | (n_rows * self.n_nonzeros / n > self.most_entries)
-        is_left = (batch.is_tight & (slack <= 0) & (n_new == 0)) | is_large
-        is_left |= batch.n_looks >= MAX_LOOKS
-        is_left &= ~is_solved
-        return batch.take(~is_solved & ~is_left), batch.take(is_solved), batch.take(is_left)
+        """Look at all rows; return labels whose sets have changed, solved, and to be left."""
+        if not len(batch):
+            return batch, batch, batch
+        n_rows = np.array([len(rows) for rows in batch.rows])
+        is_new = np.isinf(batch.gradient_norm)  # nothing is solved yet
+        most = np.where(is_new, self._first_rows(batch.n_positives), n_rows)
+        least = np.maximum(self.kink, batch.intercept + LEAST)
+        levels = np.maximum(least, self._high_levels(batch, most))
+        indptr, new = self._rows_above(batch, levels)
+        scores, losses = self._measure(batch, indptr, new)
+        batch, is_solved = self._judge(batch, levels == self.kink, losses)
+        found = []
+        for rows, score, level, n in zip(_pieces(new, indptr), scores, least, most, strict=True):
+            highest = np.partition(score, -n - 1)[-n - 1] if n < len(score) else level
+            found.append(rows[score > max(level, highest)])
+        n_new = np.array([len(rows) for rows in found])
+        is_large = n_rows + n_new > self.most_entries * self.problem.n_samples / self.n_nonzeros
+        is_left = ~is_solved & ((~is_new & (n_new == 0)) | is_large | (batch.n_looks >= MAX_LOOKS))
+        goes_on = ~is_solved & ~is_left
+        chosen = [found[c] for c in np.flatnonzero(goes_on).tolist()]
+        grown = self._change_sets(batch.take(goes_on), chosen)
+        return grown, batch.take(is_solved), batch.take(is_left)
+
+    def _change_sets(self, batch: Batch, new: list[np.ndarray]) -> Batch:
+        """Return labels with further rows in their sets, and without those that have no loss."""
+        if not len(batch):
+            return batch
+        scores, _ = self._measure(batch, *pooled(batch.rows))
+        rows = []
+        for own, score, n, found in zip(batch.rows, scores, batch.n_positives, new, strict=True):
+            score[:n] = np.inf
+            rows.append(np.append(own[score > self.kink], found))
+        return replace(batch, rows=rows, n_looks=batch.n_looks + 1)
 
     def _judge(
-        self, batch: Batch, slack: np.ndarray, new_indptr: np.ndarray, new: np.ndarray
+        self, batch: Batch, is_complete: np.ndarray, losses: list[np.ndarray]
     ) -> tuple[Batch, np.ndarray]:
-        """Add the losses of rows outside to the objective; tell which labels are solved."""
-        outside = np.zeros(len(batch))
-        self.losses_of_rows(
-            self.X,
-            self.problem.weight,
-            self.problem.minus[batch.label],
-            batch.points,
-            (new_indptr, new),
-            self.dense,
-            outside,
-        )
+        """Add the losses of rows outside to the objective; tell which labels are solved.
+
+        `is_complete` tells where all rows with a loss are listed.
+        """
+        outside = np.array([one.sum() for one in losses])
         bound = 0.5 * batch.gradient_norm**2 + outside
         gap = self.problem.relative_gap
         is_certified = bound <= (gap if gap < np.inf else 0.0) * (batch.objective + outside)
-        is_seen = batch.is_precise | (slack >= LEAST)
-        is_solved = batch.is_tight & (slack > 0) & is_seen & (is_certified | (outside == 0))
+        is_solved = is_complete & np.isfinite(bound) & (is_certified | (outside == 0))
         # A gradient of this norm has the same bound.
         norm = np.where(is_solved & (outside > 0), np.sqrt(2.0 * bound), batch.gradient_norm)
         batch = replace(
@@ -539,50 +481,44 @@ class WorkingSetSolver:
         )
         return batch, is_solved
 
-    def _most_new(self, batch: Batch, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many rows may join each set, and the score above which all may.
-
-        After a rough solution a set at most doubles, or grows by FIRST_TIMES its size.
-        """
-        most = np.where(slack < FIRST_SLACK, FIRST_TIMES, 1) * np.diff(batch.row_indptr)
-        is_first = batch.n_iter <= 0  # nothing is solved yet
-        most[is_first] = self._first_rows(batch.n_positives[is_first])
-        most[batch.is_tight] = self.problem.n_samples
-        return most, np.where(slack < FIRST_SLACK, np.inf, self.kink + ABOVE)
-
-    def _high_levels(self, batch: Batch, slack: np.ndarray) -> np.ndarray:
+    def _high_levels(self, batch: Batch, most: np.ndarray) -> np.ndarray:
         """Return scores that more rows exceed than may join, so that others need not be listed."""
-        most, levels = self._most_new(batch, slack)
-        share = len(self.sample) / self.problem.n_samples
-        wanted = (SAMPLE_TIMES * share * most).astype(np.int64) + SAMPLE_MORE
-        high = np.empty(len(batch))
-        find_high_levels(self.X, self.sample, batch.points, wanted, high, self.dense)
-        return np.minimum(high, levels)
+        m, size = len(batch), len(self.sample)
+        indptr, rows = size * np.arange(m + 1), np.tile(self.sample, m)
+        scores = np.sort(np.stack(self._measure(batch, indptr, rows)[0]), axis=1)
+        n_above = size * most // self.problem.n_samples + SAMPLE_MORE
+        found = scores[np.arange(m), np.maximum(size - 1 - n_above, 0)]
+        return np.where(n_above < size, found, -np.inf)
 
-    def _rows_outside(self, batch: Batch, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each label the rows outside its set that may have a loss.
-
-        If the intercept is near the kink or above it, nearly all may: those above the intercept are
-        returned, until there are none.
-        """
-        is_near = (slack < LEAST) & ~batch.is_precise
-        least = np.maximum(
-            batch.intercept + LEAST, self.kink + np.where(batch.is_tight, 0.0, ABOVE)
+    def _measure(
+        self, batch: Batch, indptr: np.ndarray, rows: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Return scores of rows at each label's point, and their losses as negatives."""
+        scores, losses = np.empty((2, len(rows)))
+        self.measure_rows(
+            self.X,
+            self.problem.weight,
+            self.problem.minus[batch.label],
+            batch.points,
+            (indptr, rows),
+            self.dense,
+            scores,
+            losses,
         )
-        kinks = np.where(is_near, least, self.kink)
-        kinks = np.maximum(kinks, self._high_levels(batch, slack))
-        which = np.flatnonzero(kinks > batch.intercept)
+        return _pieces(scores, indptr), _pieces(losses, indptr)
+
+    def _rows_above(self, batch: Batch, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each label the rows outside its set that may have a score above a level."""
+        points, known = batch.points, pooled(batch.rows)
         lengths = np.zeros(len(batch), np.int64)
-        parts = [np.zeros(0, np.int32)]
-        for first in range(0, len(which), self.lanes_per_screen):
-            lanes = which[first : first + self.lanes_per_screen]
-            counts = self.screen.list_above(lanes, batch.points, kinks, self.check)
-            some = np.zeros(len(batch), bool)
-            some[lanes] = True
-            known = batch.take(some)
+        parts = []
+        for first in range(0, len(batch), self.lanes_per_screen):
+            lanes = np.arange(first, min(first + self.lanes_per_screen, len(batch)))
+            counts = self.screen.list_above(lanes, points, levels, self.check)
             listed = np.empty(len(lanes) + 1, np.int64)
             lists = self.screen.candidates
-            list_new_rows(lists, counts, known.lists, self.is_known, listed)
+            known_indptr = known[0][first : first + len(lanes) + 1]
+            list_new_rows(lists, counts, (known_indptr, known[1]), self.is_known, listed)
             lengths[lanes] = np.diff(listed)
             parts += [lists[c, : lengths[k]].copy() for c, k in enumerate(lanes.tolist())]
         return np.concatenate(([0], np.cumsum(lengths))), np.concatenate(parts)
@@ -607,16 +543,16 @@ def labels_that_pay(problem: OneVsAllProblem, screen: Screen, labels: np.ndarray
 
     Working sets need a loss that ends at a kink and an intercept below it, so that most rows have
     no loss; features that are not negative, so that scores have bounds; and rows whose norms
-    float32 can hold. They save looks, which cost time in proportion to the non-zeros and to the
-    number of features, and cost time in proportion to the non-zeros of the first set.
+    float32 can hold. They pay where few rows have features of the positives. If features were
+    equally frequent, a row would have ``length**2 / d`` features in common with another one.
     """
     n, d = problem.instances.shape
     n_positives = np.diff(problem.y_indptr)[labels]
     none = np.zeros(len(labels), bool)
     if not (problem.intercept and isinstance(screen, CsrScreen)):
         return none
-    length = max(len(problem.instances.arrays[-1]), 1) / max(n, 1)
-    pays = n / ROWS + d / FEATURES / length >= _growth(np.maximum(n_positives, 1))
+    length = len(problem.instances.arrays[-1]) / max(n, 1)
+    pays = np.sqrt(n_positives) * length**2 <= MOST_COMMON * d
     pays &= (n_positives > 0) & (2 * n_positives < n)
     if not pays.any():
         return none
@@ -639,41 +575,27 @@ def gradient_at_zero(
     return -float(problem.loss.slope(0.0)) * np.sqrt(difference)
 
 
-def _growth(n_positives: np.ndarray) -> np.ndarray:
-    """Return the size of first sets relative to that of a label with one positive."""
-    return 1.0 + np.log2(n_positives)
-
-
 def weights_of(
     batch: Batch, prune: float
 ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
     """Return the pruned weights of a batch as CSR arrays, and the share of the squares removed."""
-    values = np.delete(batch.weights, batch.indptr[1:] + np.arange(len(batch)))
+    indptr, features, weights = batch.points
+    values = np.delete(weights, indptr[1:] + np.arange(len(batch)))
     is_kept = (values != 0) & (np.abs(values) >= np.float64(prune))
-    indptr = np.concatenate(([0], np.cumsum(is_kept)))[batch.indptr]
-    squares = np.concatenate(([0.0], np.cumsum(np.square(values, dtype=np.float64))))
-    removed = np.concatenate(([0.0], np.cumsum(np.where(is_kept, 0.0, np.diff(squares)))))
-    total = np.diff(squares[batch.indptr])
-    share = np.divide(
-        np.diff(removed[batch.indptr]), total, out=np.zeros(len(batch)), where=total > 0
-    )
-    return (indptr, batch.features[is_kept], values[is_kept]), share
+    squares = np.square(values, dtype=np.float64)
+    sums = np.cumsum([np.append(0.0, squares), np.append(0.0, np.where(is_kept, 0.0, squares))], 1)
+    total, removed = np.diff(sums[:, indptr])
+    share = np.divide(removed, total, out=np.zeros(len(batch)), where=total > 0)
+    indptr = np.concatenate(([0], np.cumsum(is_kept)))[indptr]
+    return (indptr, features[is_kept], values[is_kept]), share
 
 
-def _some(batch: Batch, which: np.ndarray, is_solved: bool) -> Iterator[tuple[Batch, bool]]:
-    """Yield the chosen labels of a batch, if any, with `is_solved`."""
-    if which.any():
-        yield batch.take(which), is_solved
+def _some(batch: Batch, is_solved: bool) -> Iterator[tuple[Batch, bool]]:
+    """Yield a batch with `is_solved`, unless it is empty."""
+    if len(batch):
+        yield batch, is_solved
 
 
-def _joined(parts: list[Batch]) -> Batch:
-    """Return several batches as one."""
-    values: dict[str, Any] = {}
-    for field in fields(Batch):
-        arrays = [getattr(part, field.name) for part in parts]
-        if field.name in _POOLS:
-            lengths = np.concatenate([np.diff(array) for array in arrays])
-            values[field.name] = np.concatenate(([0], np.cumsum(lengths)))
-        else:
-            values[field.name] = np.concatenate(arrays)
-    return Batch(**values)
+def _pieces(values: np.ndarray, indptr: np.ndarray) -> list[np.ndarray]:
+    """Return an array as the lists between pointers."""
+    return [values[a:b] for a, b in itertools.pairwise(indptr.tolist())]

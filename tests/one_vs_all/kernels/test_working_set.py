@@ -56,7 +56,7 @@ NEGATIVES = 1000.0
 
 
 class Copies:
-    """Working sets of some lanes: positives, -1 and others, copied by the kernel."""
+    """Working sets of some lanes, copied by the kernel: -1 is the row without features."""
 
     def __init__(self, rng, n, d, m, exponent=0):
         self.instances, self.X = make_rows(rng, n, d, exponent=exponent)
@@ -66,17 +66,17 @@ class Copies:
         for k in self.n_positives:
             some = rng.permutation(n)
             self.rows.append(np.concatenate((some[:k], [-1], some[k:][: rng.integers(0, n)])))
-        row_indptr, rows = pooled(self.rows, np.int32)
+        row_indptr, rows = pooled([one[one >= 0] for one in self.rows], np.int32)
         total = sum(np.count_nonzero(self.X[one[one >= 0]]) for one in self.rows)
-        indptr, indices = np.full(len(rows) + m, -7), np.full(total, -7, np.int32)
-        data, weight, first_entry = np.empty(total), np.empty(len(rows)), np.empty(m, np.int64)
+        indptr, indices = np.full(len(rows) + 2 * m, -7), np.full(total, -7, np.int32)
+        data, weight, first_entry = np.empty(total), np.empty(len(rows) + m), np.empty(m, np.int64)
         self.indptr, features = np.full(m + 1, -7), np.empty(total + 1, np.int32)
         position = np.full(d, -1, np.int32)
         working_set.copy_rows_of_lanes(
             self.instances.arrays,
             read_only(self.weight),
             NEGATIVES,
-            (row_indptr, rows),
+            (row_indptr, rows, self.n_positives),
             position,
             (indptr, indices, data, weight, first_entry),
             self.indptr,
@@ -86,11 +86,11 @@ class Copies:
         self.features = features[: self.indptr[-1]]
         self.of_lane = in_pieces(self.indptr, self.features)
         self.sets = (indptr, indices, data), weight
-        n_rows = np.diff(row_indptr)
+        first_row = row_indptr[:-1] + np.arange(m)
         self.places = {
-            "n_rows": n_rows,
-            "first_row": row_indptr[:-1],
-            "first_pointer": row_indptr[:-1] + np.arange(m),
+            "n_rows": np.diff(row_indptr) + 1,
+            "first_row": first_row,
+            "first_pointer": first_row + np.arange(m),
             "first_entry": first_entry,
             "n_positives": self.n_positives,
         }
@@ -181,15 +181,3 @@ def test_points_that_are_mixed_and_moved(n, d, m, seed):
         np.testing.assert_allclose(moved_lanes.trial_norm2[c], (moved[here][:-1] ** 2).sum())
         for pool in (points, moved):
             np.testing.assert_array_equal(pool[other], before[other])
-
-
-@given(**SIZES)
-def test_points_that_are_listed(n, d, m, seed):
-    rng = np.random.default_rng(seed)
-    copies = Copies(rng, n, d, m)
-    points, current = copies.random_pool(rng), rng.integers(0, 2, m)
-    lanes, weights = copies.lanes(points, current), copies.random_pool(rng, 1)
-    working_set.list_points(lanes.state, points, copies.indptr, weights)
-    for c, found in enumerate(in_pieces(copies.indptr, weights, 1)):
-        here = lanes.first[c] + current[c] * lanes.width[c] + np.arange(lanes.width[c])
-        np.testing.assert_array_equal(found, points[here])
