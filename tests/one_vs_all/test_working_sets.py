@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sklearn_xc._parallel.progress import StopFlag
 from sklearn_xc.one_vs_all.problem import sum_instances
-from sklearn_xc.one_vs_all.solver import newton_cg, working_sets
+from sklearn_xc.one_vs_all.solver import newton_cg, screening, working_sets
 from sklearn_xc.one_vs_all.solver.newton_cg import STATUS_NAMES, shared_negatives_of, solve_block
 from sklearn_xc.one_vs_all.starts import INITIALISERS, Given
 
@@ -146,6 +146,18 @@ def test_given_sparse_starts(shift, make_problem, objective_of, pay, answers):
     for label, value in enumerate(solution.objective):
         minimum = objective_of(problem, label).minimum()
         assert value == pytest.approx(minimum, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("has_sets", [True, False])
+def test_lists_without_room(has_sets, make_problem, objective_of, pay, answers, monkeypatch):
+    """A label with more candidates than its list holds reads all rows."""
+    monkeypatch.setattr(screening, "_SHORT", 40)
+    if has_sets:
+        pay()
+    X, Y = texts(4)
+    problem = make_problem(X, Y, tol=1e-4)
+    assert_solved(problem, *solve(problem), objective_of)
+    assert (answers[True] > 0) == has_sets
 
 
 @settings(max_examples=40)

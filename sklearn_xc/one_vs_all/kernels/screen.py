@@ -203,12 +203,13 @@ def screen_kernel(width: int) -> Any:
             From ``round_points``.
         first, last : int
             Range of the rows.
-        rows : ndarray of int32 of shape (>= width, >= last - first + largest count)
+        rows : ndarray of int32 of shape (>= width, capacity)
             The lists, one for each column.
         counts : ndarray of int64 of shape (width,)
-            Their lengths, changed in place.
+            Their lengths, changed in place; -1 for a list without room, which gets no more rows.
         """
         indptr, indices, values, exponents, reach = rounded
+        capacity = rows.shape[1]
         end = np.uint64(indptr[last])
         limits = np.empty(width, np.int32)
         exponent = np.int64(exponents[first]) if first < last else 0
@@ -222,9 +223,14 @@ def screen_kernel(width: int) -> Any:
             passed = screen(indices, values, start, stop, end, block, reach[i], limits)
             while passed != np.uint64(0):
                 c = lowest_bit(passed)
-                rows[c, counts[c]] = i
-                counts[c] += 1
                 passed &= passed - _ONE
+                if counts[c] < capacity:
+                    rows[c, counts[c]] = i
+                    counts[c] += 1
+                else:
+                    counts[c] = -1
+                    to_pass[c] = np.inf
+                    limits[c] = _INT32_MAX
 
     return screen_rows
 
@@ -246,7 +252,7 @@ def list_above(scores, norms, slack, threshold, first, rows, counts):
     rows, counts : ndarray of int32 (n_points, capacity) and int64
         As for ``screen_rows``.
     """
-    n_points = scores.shape[1]
+    n_points, capacity = scores.shape[1], rows.shape[1]
     for r in range(scores.shape[0]):
         row = scores[r]
         n_passed = 0
@@ -254,6 +260,10 @@ def list_above(scores, norms, slack, threshold, first, rows, counts):
             n_passed += not row[c] + slack[c] * norms[r] <= threshold[c]
         if n_passed > 0:
             for c in range(n_points):
-                if not row[c] + slack[c] * norms[r] <= threshold[c]:
+                if counts[c] < 0 or row[c] + slack[c] * norms[r] <= threshold[c]:
+                    continue
+                if counts[c] < capacity:
                     rows[c, counts[c]] = first + r
                     counts[c] += 1
+                else:
+                    counts[c] = -1

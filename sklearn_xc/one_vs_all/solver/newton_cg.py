@@ -49,7 +49,7 @@ from sklearn_xc.one_vs_all.problem import (
     OneVsAllProblem,
     sum_rows,
 )
-from sklearn_xc.one_vs_all.solver.screening import CsrScreen, make_screen
+from sklearn_xc.one_vs_all.solver.screening import CsrScreen, list_length, make_screen
 from sklearn_xc.one_vs_all.solver.shared_negatives import (
     KinkSolution,
     KinkSolver,
@@ -167,7 +167,7 @@ def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int, side_by_side: b
         smooth = smooth_workspace_bytes(n, d, itemsize)
         return points + smooth + 7 * (d + 2) * (8 + itemsize)
     points = (d + 1) * n_lanes * (2 * itemsize + 2)
-    lists = n * n_lanes * 4
+    lists = list_length(n) * n_lanes * 4
     vectors = n * (4 * 2 + 8 * 4) + (d + 2) * (4 * 3 + 8 * 3 + 7 * itemsize)
     copy = _COPY_FEATURES * d * (4 + itemsize)
     sets = 0 if n < FEWEST_ROWS else working_set_bytes(n, d, n_lanes, itemsize)
@@ -177,10 +177,11 @@ def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int, side_by_side: b
 def largest_array(n: int, d: int, n_lanes: int, itemsize: int) -> str:
     """Name the largest array of a block's workspace, with its shape and size."""
     points = 2 * n_lanes * (d + 1) * itemsize
-    lists = 4 * n_lanes * n
+    lists = 4 * n_lanes * list_length(n)
     if points > lists:
         return f"the points of a block, 2 x {n_lanes} labels x {d + 1} ({format_bytes(points)})"
-    return f"the candidate instances, {n_lanes} labels x up to {n} ({format_bytes(lists)})"
+    length = list_length(n)
+    return f"the candidate instances, {n_lanes} labels x up to {length} ({format_bytes(lists)})"
 
 
 def solve_block(

@@ -29,6 +29,14 @@ _CHUNK_NONZEROS = 2**25
 FEWEST_NONZEROS = 2**14
 #: Rows of a dense X that are scored at a time: with 64 lanes they stay in the cache.
 _CHUNK_DENSE_ROWS = 1024
+#: A list has room for this share of the rows, and for _SHORT of them at least. Where it has none,
+#: to read all rows is as fast; 64 lists of ten million rows take 2.6 GB.
+_SHARE, _SHORT = 8, 2**16
+
+
+def list_length(n: int) -> int:
+    """Return the number of rows that the list of a trial point has room for."""
+    return min(n, max(n // _SHARE, _SHORT))
 
 
 def make_screen(problem: OneVsAllProblem, n_lanes: int) -> "Screen":
@@ -45,12 +53,12 @@ class Screen:
 
     Attributes
     ----------
-    candidates : ndarray of int32 of shape (>= n_lanes, n)
+    candidates : ndarray of int32 of shape (>= n_lanes, list_length(n))
         Rows listed for each trial point, ascending. Pages that are never written take no memory.
     """
 
     def __init__(self, n_lanes: int, n_samples: int) -> None:
-        self.candidates = np.empty((n_lanes, n_samples), np.int32)
+        self.candidates = np.empty((n_lanes, list_length(n_samples)), np.int32)
 
     def list_candidates(
         self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
@@ -69,7 +77,7 @@ class Screen:
         Returns
         -------
         ndarray of int64 of shape (>= len(occupied),)
-            Number of rows listed for each, -1 for all rows.
+            Number of rows listed for each; -1 for all rows, if there is no room for a list.
         """
         return np.full(len(occupied), -1)
 
@@ -121,7 +129,7 @@ class CsrScreen(Screen):
         Returns
         -------
         ndarray of int64 of shape (>= len(which),)
-            Number of rows listed for each.
+            Number of rows listed for each, -1 if there is no room.
         """
         d = self.problem.n_features
         width = _width(len(which))

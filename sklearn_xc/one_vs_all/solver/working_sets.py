@@ -433,9 +433,9 @@ class WorkingSetSolver:
         most = np.where(is_new, self._first_rows(batch.n_positives), n_rows)
         least = np.maximum(self.kink, batch.intercept + LEAST)
         levels = np.maximum(least, self._high_levels(batch, most))
-        indptr, new = self._rows_above(batch, levels)
+        indptr, new, is_whole = self._rows_above(batch, levels)
         scores, losses = self._measure(batch, indptr, new)
-        batch, is_solved = self._judge(batch, levels == self.kink, losses)
+        batch, is_solved = self._judge(batch, is_whole & (levels == self.kink), losses)
         found = []
         for rows, score, level, n in zip(_pieces(new, indptr), scores, least, most, strict=True):
             highest = np.partition(score, -n - 1)[-n - 1] if n < len(score) else level
@@ -507,10 +507,15 @@ class WorkingSetSolver:
         )
         return _pieces(scores, indptr), _pieces(losses, indptr)
 
-    def _rows_above(self, batch: Batch, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each label the rows outside its set that may have a score above a level."""
+    def _rows_above(
+        self, batch: Batch, levels: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return for each label the rows outside its set that may have a score above a level.
+
+        They are lists as an indptr and an array, and whether there was room for each.
+        """
         points, known = batch.points, pooled(batch.rows)
-        lengths = np.zeros(len(batch), np.int64)
+        lengths, is_whole = np.zeros(len(batch), np.int64), np.ones(len(batch), bool)
         parts = []
         for first in range(0, len(batch), self.lanes_per_screen):
             lanes = np.arange(first, min(first + self.lanes_per_screen, len(batch)))
@@ -519,9 +524,9 @@ class WorkingSetSolver:
             lists = self.screen.candidates
             known_indptr = known[0][first : first + len(lanes) + 1]
             list_new_rows(lists, counts, (known_indptr, known[1]), self.is_known, listed)
-            lengths[lanes] = np.diff(listed)
+            lengths[lanes], is_whole[lanes] = np.diff(listed), counts[: len(lanes)] >= 0
             parts += [lists[c, : lengths[k]].copy() for c, k in enumerate(lanes.tolist())]
-        return np.concatenate(([0], np.cumsum(lengths))), np.concatenate(parts)
+        return np.concatenate(([0], np.cumsum(lengths))), np.concatenate(parts), is_whole
 
     def _room(self, name: str, size: int, dtype: Any) -> np.ndarray:
         """Return work space that is kept for further calls."""

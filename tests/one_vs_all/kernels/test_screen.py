@@ -135,7 +135,10 @@ def test_no_row_above_the_kink_is_missed_and_few_others_are_listed(
     seed=st.integers(0, 2**31),
 )
 def test_list_above(n, n_points, dtype, seed):
-    """Eighths, that sums hold exactly: equal is not above, NaN is. What was listed stays."""
+    """Eighths, that sums hold exactly: equal is not above, NaN is. What was listed stays.
+
+    A list that has no room for all gets the length -1.
+    """
     rng = np.random.default_rng(seed)
     scores = (rng.integers(-9, 9, (n, n_points)) / 8).astype(dtype)
     scores[rng.random((n, n_points)) < 0.05] = np.nan
@@ -143,12 +146,16 @@ def test_list_above(n, n_points, dtype, seed):
     norms, slack = rng.integers(0, 4, n) / 1.0, rng.integers(0, 4, n_points) / 8
     threshold = rng.integers(-9, 9, n_points) / 8
     first = int(rng.integers(100))
-    rows, counts = np.full((n_points, n + 1), -1, np.int32), np.ones(n_points, np.int64)
+    room = int(rng.choice([n, n, rng.integers(n)]))
+    rows, counts = np.full((n_points, room + 1), -1, np.int32), np.ones(n_points, np.int64)
     list_above(scores, norms, slack, threshold, first, rows, counts)
     above = ~(scores + slack * norms[:, None] <= threshold)
     for k in range(n_points):
         assert rows[k, 0] == -1
-        np.testing.assert_array_equal(rows[k, 1 : counts[k]], first + np.flatnonzero(above[:, k]))
+        expected = first + np.flatnonzero(above[:, k])
+        assert counts[k] == (1 + len(expected) if len(expected) <= room else -1)
+        if counts[k] > 0:
+            np.testing.assert_array_equal(rows[k, 1 : counts[k]], expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -165,12 +172,19 @@ def test_the_screen_lists_all_rows_above_the_kink(make_problem, dtype, data, n, 
     screen, which = CsrScreen(problem, problem.instances, 20), rng.permutation(20)
     scores, off = points.scores(X)
     exponents, reach = (a.astype(np.float64) for a in problem.rounded[3:])
+    short = CsrScreen(problem, problem.instances, 20)
+    room = int(rng.integers(n))
+    short.candidates = short.candidates[:, :room]
     for some in (which[:17], which[:3]):  # blocks of two widths
         counts = screen.list_above(some, points.arrays, kinks, lambda: None)
+        of_short = short.list_above(some, points.arrays, kinks, lambda: None)
+        np.testing.assert_array_equal(of_short, np.where(counts > room, -1, counts))
         assert not screen.block.any()
         assert not counts[len(some) :].any()
         for k, c in enumerate(some):
             listed = screen.candidates[k, : counts[k]]
+            if of_short[k] >= 0:
+                np.testing.assert_array_equal(short.candidates[k, : counts[k]], listed)
             above, to_pass = scores[:, c] - kinks[c], abs(kinks[c] - points.intercept[c])
             assert (np.diff(listed) > 0).all()
             missed = np.flatnonzero(above > off[:, c] + ROUNDING * abs(kinks[c]))
