@@ -1,8 +1,7 @@
 """Working sets: copies of the rows that may have a loss at a label's solution.
 
 ``solver.working_sets`` has the method, ``row_search`` finds the rows. The kernels here copy the
-rows of each lane over features numbered from 0, convert points to these features and back, and
-choose the rows and weights to keep.
+rows of each lane over features numbered from 0, and write points over these features.
 
 Lists are a tuple ``(indptr, rows)`` or ``(indptr, features)``. Sparse points are a tuple ``(indptr,
 features, weights)``, where the weights of point c, intercept last, begin at ``indptr[c] + c``.
@@ -11,7 +10,7 @@ features, weights)``, where the weights of point c, intercept last, begin at ``i
 import numpy as np
 
 from sklearn_xc._compile.jit import inlined, kernel
-from sklearn_xc.one_vs_all.kernels.sparse_rows import ROWS_AHEAD, prefetch_row
+from sklearn_xc.one_vs_all.kernels.sparse_rows import compact
 
 _ONE = np.uint64(1)
 
@@ -98,57 +97,36 @@ def copy_rows_of_lanes(
     X, weight
         CSR rows and their weights.
     negatives_weight : float
-        Weight of a row without features, which follows the positives of each lane.
-    lists : tuple of ndarray of int64, int32 and int64
-        ``(indptr, rows, n_positives)`` of each lane: positives, and others.
+        Weight of a row without features, the last one of each lane.
+    lists : tuple of ndarray of int64 and int32
+        ``(indptr, rows)`` of each lane.
     position : ndarray of int32 of shape (d,)
         Work space, -1 between calls.
     sets : tuple of ndarray
         ``(indptr, indices, data, weight, first_entry)``, overwritten: rows of all lanes, with row
         pointers of their own from position ``row_indptr[c] + 2 c`` on, and where entries begin.
     feature_indptr, features : ndarray of int64 and int32
-        Overwritten: X's numbers of each lane's features; room for one per non-zero.
+        Overwritten: X's numbers of each lane's features; room for one more than the non-zeros.
     """
-    indptr, indices, data = X
-    row_indptr, rows, n_positives = lists
+    row_indptr, rows = lists
     indptr_out, indices_out, data_out, weight_out, first_entry = sets
-    end = np.uint64(0)
-    n_features = np.uint64(0)
+    end = np.int64(0)
     feature_indptr[0] = 0
     for c in range(row_indptr.shape[0] - 1):
-        base = n_features
-        first = end
-        first_entry[c] = first
-        at = row_indptr[c] + c
-        indptr_out[at + c] = 0
-        last = row_indptr[c + 1]
-        for r in range(row_indptr[c], last):
-            if r == row_indptr[c] + n_positives[c]:
-                weight_out[at] = negatives_weight
-                indptr_out[at + c + 1] = np.int64(end - first)
-                at += 1
-            i = np.uint32(rows[r])
-            prefetch_row(X, np.uint32(rows[min(r + ROWS_AHEAD, last - 1)]))
-            weight_out[at] = weight[i]
-            for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
-                j = np.uint32(indices[t])
-                p = position[j]
-                is_new = np.uint64(p < 0)
-                p = np.int32(n_features - base) if p < 0 else p
-                position[j] = p
-                features[n_features] = np.int32(j)
-                n_features += is_new
-                indices_out[end] = p
-                data_out[end] = data[t]
-                end += _ONE
-            at += 1
-            indptr_out[at + c] = np.int64(end - first)
-        if last == row_indptr[c] + n_positives[c]:
-            weight_out[at] = negatives_weight
-            indptr_out[at + c + 1] = np.int64(end - first)
-        for s in range(base, n_features):
-            position[np.uint32(features[s])] = -1
-        feature_indptr[c + 1] = n_features
+        own = rows[row_indptr[c] : row_indptr[c + 1]]
+        n, at = own.shape[0], row_indptr[c] + c
+        pointers, touched = indptr_out[at + c :], features[feature_indptr[c] :]
+        out = pointers, indices_out[end:], data_out[end:]
+        n_features = compact(X, own, position, touched, out)
+        for s in range(n_features):
+            position[np.uint32(touched[s])] = -1
+        for r in range(n):
+            weight_out[at + r] = weight[np.uint32(own[r])]
+        pointers[n + 1] = pointers[n]
+        weight_out[at + n] = negatives_weight
+        feature_indptr[c + 1] = feature_indptr[c] + n_features
+        first_entry[c] = end
+        end += pointers[n]
 
 
 @kernel

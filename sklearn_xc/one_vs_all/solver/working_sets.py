@@ -386,7 +386,7 @@ class WorkingSetSolver:
             self.X,
             self.problem.weight,
             self.negatives_weight,
-            (row_indptr, rows, batch.n_positives),
+            (row_indptr, rows),
             self.scratch.position,
             out,
             feature_indptr,

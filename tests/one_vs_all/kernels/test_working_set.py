@@ -65,7 +65,7 @@ class Copies:
         self.rows = []
         for k in self.n_positives:
             some = rng.permutation(n)
-            self.rows.append(np.concatenate((some[:k], [-1], some[k:][: rng.integers(0, n)])))
+            self.rows.append(np.append(some[:k], [*some[k:][: rng.integers(0, n)], -1]))
         row_indptr, rows = pooled([one[one >= 0] for one in self.rows], np.int32)
         total = sum(np.count_nonzero(self.X[one[one >= 0]]) for one in self.rows)
         indptr, indices = np.full(len(rows) + 2 * m, -7), np.full(total, -7, np.int32)
@@ -76,7 +76,7 @@ class Copies:
             self.instances.arrays,
             read_only(self.weight),
             NEGATIVES,
-            (row_indptr, rows, self.n_positives),
+            (row_indptr, rows),
             position,
             (indptr, indices, data, weight, first_entry),
             self.indptr,
