@@ -12,6 +12,7 @@ from sklearn_xc._parallel.progress import StopFlag
 from sklearn_xc.one_vs_all.problem import sum_instances
 from sklearn_xc.one_vs_all.solver import newton_cg, screening, working_sets
 from sklearn_xc.one_vs_all.solver.newton_cg import STATUS_NAMES, shared_negatives_of, solve_block
+from sklearn_xc.one_vs_all.solver.screening import make_screen
 from sklearn_xc.one_vs_all.starts import INITIALISERS, Given
 
 #: C=0.5 for 25 labels.
@@ -207,6 +208,46 @@ def test_a_label_does_not_depend_on_those_beside_it(constants, make_problem, pay
     for labels in ([3], [11, 3], [24, 3, 7]):
         _, some = solve(problem, labels=labels)
         np.testing.assert_array_equal(some, ends[labels])
+
+
+def test_first_sets(make_problem, monkeypatch):
+    """By the features whose weights raise the squares of scores most for each non-zero read."""
+    rng = np.random.default_rng(0)
+    problem = make_problem(*texts(6), weight=0.5 + rng.random(300))
+    solver = working_sets.WorkingSetSolver(
+        problem, make_screen(problem, 8), 1.0, None, None, None, 8, None
+    )
+    given = {}
+
+    def listed(by_feature, lists, points, *others):
+        given.update(lists=lists, points=points)
+        return list_similar_rows(by_feature, lists, points, *others)
+
+    list_similar_rows = working_sets.list_similar_rows
+    monkeypatch.setattr(working_sets, "list_similar_rows", listed)
+    monkeypatch.setattr(working_sets, "FIRST_POSTINGS", 0.1)
+    sums, labels = sum_instances(problem), np.array([3, 24, 7, 11])
+    init = INITIALISERS["msi"]()
+    prepared = init.prepare(problem, sums)
+    batch, _ = solver._begin(100, labels, init, prepared, sums, 0.0)
+    X = sp.csr_array(problem.instances.arrays[::-1], shape=problem.instances.shape).toarray()
+    frequency = np.count_nonzero(X, axis=0)
+    indptr, features, values = given["points"]
+    n_left_out = 0
+    for c, (place, label) in enumerate(zip(batch.place, batch.label, strict=True)):
+        assert label == labels[place - 100]
+        own = problem.positives(label)
+        total = problem.weight[own] @ X[own]
+        start = init.start(prepared, problem, label, np.append(total, problem.weight[own].sum()))
+        weights = np.where(total > 0, np.maximum(start[:-1], 0), 0)
+        order = np.argsort(-(weights**2) / np.maximum(frequency, 1))
+        read = np.cumsum(frequency[order]) <= 0.1 * frequency.sum()
+        chosen = order[read & (weights[order] > 0)]
+        found = slice(indptr[c], indptr[c + 1])
+        n_left_out += np.count_nonzero(weights) - len(chosen)
+        assert set(features[found]) == set(chosen)
+        np.testing.assert_allclose(values[found], weights[features[found]], rtol=1e-5)
+    assert n_left_out > 0
 
 
 class TestSharedNegatives:

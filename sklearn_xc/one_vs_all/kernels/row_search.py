@@ -8,14 +8,12 @@ last, begin at ``indptr[m] + m``.
 """
 
 import functools
-import math
 from typing import Any
 
 import numpy as np
 
 from sklearn_xc._compile.jit import inlined, kernel
 from sklearn_xc.one_vs_all.kernels.sparse_rows import ROWS_AHEAD, prefetch_row, row_dot_double
-from sklearn_xc.one_vs_all.kernels.working_set import add_positives, with_room
 
 #: Points with larger or smaller numbers are not searched: sums are taken in float32.
 SMALLEST, LARGEST = 1e-20, 1e20
@@ -50,23 +48,24 @@ def level_of_highest(values, n_wanted, counts):
 
 
 @inlined
-def postings_above(indptr, features, squares, n, level):
-    """Return the number of non-zeros of the features above a level."""
-    total = np.int64(0)
-    for s in range(n):
-        j = np.uint32(features[s])
-        total += indptr[j + _ONE] - indptr[j] if squares[s] > level else 0
-    return total
+def with_room(array, n):
+    """Return an array with room for n values that begins with the same values."""
+    if n <= array.shape[0]:
+        return array
+    grown = np.empty(max(n, 2 * array.shape[0]), array.dtype)
+    for s in range(array.shape[0]):  # to assign a slice takes a second to compile
+        grown[s] = array[s]
+    return grown
 
 
 @inlined
-def add_up_scores(by_feature, features, values, n, scores, met):
-    """Add up the scores of rows by the first n features; return how many rows `met` lists."""
+def add_up_scores(by_feature, features, values, scores, met):
+    """Add up the scores of rows by some features; return how many rows `met` lists."""
     indptr, rows, data = by_feature
     n_met = np.uint32(0)
-    for s in range(n):
+    for s in range(features.shape[0]):
         j = np.uint32(features[s])
-        v = np.float32(values[s])
+        v = values[s]
         for t in range(np.uint64(indptr[j]), np.uint64(indptr[j + _ONE])):
             i = np.uint32(rows[t])
             old = scores[i]
@@ -74,19 +73,7 @@ def add_up_scores(by_feature, features, values, n, scores, met):
             met[n_met] = np.int32(i)
             n_met += np.uint32(old == np.float32(0.0) and score != np.float32(0.0))
             scores[i] = score
-    return n_met
-
-
-@inlined
-def keep_features(features, values, squares, n, level):
-    """Keep the features above a level; return their number."""
-    n_kept = np.uint32(0)
-    for s in range(n):
-        if squares[s] > level:
-            features[n_kept] = features[s]
-            values[n_kept] = values[s]
-            n_kept += np.uint32(1)
-    return n_kept
+    return np.int64(n_met)
 
 
 @inlined
@@ -113,37 +100,6 @@ def write_scores(rows, score, scores):
 
 
 @inlined
-def weigh_start(indptr, m, starts, work, touched, n, values, squares):
-    """Write how much the features of a start raise scores; return the largest square."""
-    of_positives, of_shared, shared = starts
-    highest = 0.0
-    for s in range(n):
-        j = np.uint32(touched[s])
-        v = max(of_positives[m] * work[j] + of_shared[m] * shared[j], 0.0)
-        work[j] = 0.0
-        values[s] = v
-        squares[s] = v * v / max(np.float64(indptr[j + _ONE] - indptr[j]), 1.0)
-        highest = max(highest, squares[s])
-    return highest
-
-
-@inlined
-def limit_postings(indptr, features, squares, n, highest, most):
-    """Return the level above which features have at most `most` non-zeros."""
-    if postings_above(indptr, features, squares, n, 0.0) <= most:
-        return 0.0
-    low = highest * 1e-12
-    high = highest
-    for _ in range(25):
-        level = math.sqrt(low * high)
-        if postings_above(indptr, features, squares, n, level) > most:
-            low = level
-        else:
-            high = level
-    return high
-
-
-@inlined
 def append_similar(met, n_met, positives, n_wanted, counts, sums, scores, out, at):
     """Append the positives and the rows of the highest scores; return the end of the list."""
     write_scores(positives, np.float32(-1.0), scores)
@@ -164,30 +120,21 @@ def append_similar(met, n_met, positives, n_wanted, counts, sums, scores, out, a
 
 
 @kernel
-def list_similar_rows(
-    X, weight, by_feature, Y, labels, starts, n_wanted, most, spaces, out_indptr, out
-):
-    """List for each label its positives, and other rows of high scores at its start.
+def list_similar_rows(by_feature, lists, points, n_wanted, spaces, out_indptr, out):
+    """List for each label its positives, and other rows of high scores.
 
     Parameters
     ----------
-    X, weight
-        CSR rows and their weights.
     by_feature : tuple
         ``(indptr, rows, values)``: X by feature.
-    Y : tuple of ndarray of int64 and int32
+    lists : tuple of ndarray of int64 and int32
         ``(indptr, rows)``: positive rows of each label.
-    labels : ndarray of int64 of shape (m,)
-    starts : tuple of ndarray of float64 of shape (m,), (m,) and (d + 1,)
-        ``(of_positives, of_shared, shared)``, as for ``mix_points``; only features of positives
-        that raise scores count.
+    points : tuple of ndarray of int64, int32 and float32
+        ``(indptr, features, values)``: for each label, features and how much they raise scores.
     n_wanted : ndarray of int64 of shape (m,)
         About how many rows to list.
-    most : int
-        Number of non-zeros to read: the features that count least are left out beyond it.
-    spaces : tuple of ndarray of float64, int32, float32 and int32
-        Work space ``(work, touched, scores, met)`` of shape (d + 1,), (d + 1,), (n + 1,) and
-        (n + 1,); `work` and `scores` are 0 between calls.
+    spaces : tuple of ndarray of float32 and int32 of shape (n + 1,)
+        Work space ``(scores, met)``; `scores` is 0 between calls.
     out_indptr, out : ndarray of int64 of shape (m + 1,) and int32
         `out_indptr` is overwritten, `out` in place or by a larger one.
 
@@ -196,26 +143,16 @@ def list_similar_rows(
     ndarray of int32
         The lists, one after the other.
     """
-    y_indptr, y_rows = Y
-    work, touched, scores, met = spaces
-    indptr = by_feature[0]
-    counts = np.empty(_PARTS + 1, np.int64)
-    sums = np.empty(0, np.float32)
-    squares = np.empty(0)
-    values = np.empty(0)
+    scores, met = spaces
+    counts, sums = np.empty(_PARTS + 1, np.int64), np.empty(0, np.float32)
     out_indptr[0] = 0
-    for m in range(labels.shape[0]):
-        positives = y_rows[y_indptr[labels[m]] : y_indptr[labels[m] + 1]]
-        _, n = add_positives(X, weight, positives, work, touched)
-        values = with_room(values, np.int64(n))
-        squares = with_room(squares, np.int64(n))
-        highest = weigh_start(indptr, m, starts, work, touched, n, values, squares)
-        level = limit_postings(indptr, touched, squares, n, highest, most)
-        n = keep_features(touched, values, squares, n, level)
-        n_met = add_up_scores(by_feature, touched, values, n, scores, met)
+    for m in range(n_wanted.shape[0]):
+        positives = lists[1][lists[0][m] : lists[0][m + 1]]
+        first, last = points[0][m], points[0][m + 1]
+        n_met = add_up_scores(by_feature, points[1][first:last], points[2][first:last], scores, met)
         at = out_indptr[m]
-        out = with_room(out, at + positives.shape[0] + np.int64(n_met))
-        sums = with_room(sums, np.int64(n_met))
+        out = with_room(out, at + positives.shape[0] + n_met)
+        sums = with_room(sums, n_met)
         out_indptr[m + 1] = append_similar(
             met, n_met, positives, n_wanted[m], counts, sums, scores, out, at
         )

@@ -9,81 +9,9 @@ features, weights)``, where the weights of point c, intercept last, begin at ``i
 
 import numpy as np
 
-from sklearn_xc._compile.jit import inlined, kernel
+from sklearn_xc._compile.jit import kernel
+from sklearn_xc.one_vs_all.kernels.row_search import erase_point, write_point
 from sklearn_xc.one_vs_all.kernels.sparse_rows import compact
-
-_ONE = np.uint64(1)
-
-
-@inlined
-def with_room(array, n):
-    """Return an array with room for n values that begins with the same values."""
-    if n <= array.shape[0]:
-        return array
-    grown = np.empty(max(n, 2 * array.shape[0]), array.dtype)
-    for s in range(array.shape[0]):  # to assign a slice takes a second to compile
-        grown[s] = array[s]
-    return grown
-
-
-@inlined
-def add_positives(X, weight, positives, work, touched):
-    """Add up weighted rows in `work`, which is 0; return their weight and number of features.
-
-    The features are listed in `touched`.
-    """
-    indptr, indices, data = X
-    total = 0.0
-    n_touched = np.uint32(0)
-    for r in range(positives.shape[0]):
-        i = np.uint32(positives[r])
-        cost = np.float64(weight[i])
-        total += cost
-        for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
-            j = np.uint32(indices[t])
-            old = work[j]
-            work[j] = old + cost * np.float64(data[t])
-            if old == 0.0 and work[j] != 0.0:
-                touched[n_touched] = j
-                n_touched += np.uint32(1)
-    return total, n_touched
-
-
-@kernel
-def describe_positives(X, weight, Y, labels, mean, work, touched, out):
-    """Write the weight of each label's positives, and inner products of their sum.
-
-    Parameters
-    ----------
-    X : tuple of ndarray
-        CSR rows.
-    weight : ndarray of shape (n,)
-        Row weights.
-    Y : tuple of ndarray of int64 and int32
-        ``(indptr, rows)``: positive rows of each label.
-    labels : ndarray of int64 of shape (m,)
-    mean : ndarray of float64 of shape (d + 1,)
-        Mean of the rows.
-    work, touched : ndarray of float64 and int32 of shape (d,)
-        Work space; `work` is 0 between calls.
-    out : ndarray of float64 of shape (3, m)
-        Overwritten: weight, and the inner products of the sum with itself and with `mean`, without
-        the constant feature.
-    """
-    y_indptr, y_rows = Y
-    for m in range(labels.shape[0]):
-        positives = y_rows[y_indptr[labels[m]] : y_indptr[labels[m] + 1]]
-        total, n_touched = add_positives(X, weight, positives, work, touched)
-        out[0, m] = total
-        squares = 0.0
-        with_mean = 0.0
-        for s in range(n_touched):
-            j = np.uint32(touched[s])
-            squares += work[j] * work[j]
-            with_mean += work[j] * mean[j]
-            work[j] = 0.0
-        out[1, m] = squares
-        out[2, m] = with_mean
 
 
 @kernel
@@ -130,60 +58,17 @@ def copy_rows_of_lanes(
 
 
 @kernel
-def mix_points(X, weight, lanes, lists, mixtures, dense, points):
-    """Write start vectors: a multiple of the sum of the positives plus one of a shared vector.
-
-    Parameters
-    ----------
-    X, weight
-        Rows of the working sets, and their weights.
-    lanes : structured ndarray
-        `state` of ``Lanes``. Changed in place: squared norms of the trial points.
-    lists : tuple of ndarray of int64 and int32
-        ``(indptr, features)``: X's numbers of each lane's features.
-    mixtures : tuple of ndarray of float64 of shape (n_lanes,), (n_lanes,) and (d + 1,)
-        ``(of_positives, of_shared, shared)``: both multiples, and the vector, intercept last.
-    dense : ndarray of float64 of shape (d + 1,)
-        Work space, 0 between calls.
-    points : ndarray of float
-        Overwritten as by ``move_points``.
-    """
-    indptr, indices, data = X
-    feature_indptr, features = lists
-    of_positives, of_shared, shared = mixtures
-    for c in range(lanes.shape[0]):
-        width = feature_indptr[c + 1] - feature_indptr[c] + 1
-        first = 2 * (feature_indptr[c] + c)
-        row, pointer, entry = lanes[c].first_row, lanes[c].first_pointer, lanes[c].first_entry
-        bias = 0.0
-        for r in range(lanes[c].n_positives):
-            cost = np.float64(weight[row + r])
-            for t in range(indptr[pointer + r], indptr[pointer + r + 1]):
-                j = np.uint32(indices[entry + t])
-                dense[j] += cost * np.float64(data[entry + t])
-            bias += cost
-        total = 0.0
-        for p in range(width - 1):
-            i = features[feature_indptr[c] + p]
-            points[first + p] = of_positives[c] * dense[p] + of_shared[c] * shared[i]
-            total += np.float64(points[first + p]) ** 2
-            dense[p] = 0.0
-        points[first + width - 1] = (
-            of_positives[c] * bias + of_shared[c] * shared[shared.shape[0] - 1]
-        )
-        lanes[c].trial_norm2 = total
-
-
-@kernel
-def move_points(old_points, lists, dense, points, lanes):
-    """Write points as trial points over the features of other working sets.
+def write_trial_points(old_points, of_shared, shared, lists, dense, points, lanes):
+    """Write sparse points, plus multiples of a shared vector, over the features of working sets.
 
     Parameters
     ----------
     old_points : tuple of ndarray
         Sparse points, one for each lane.
+    of_shared, shared : ndarray of float64 of shape (n_lanes,) and (d + 1,)
+        The multiples, and the vector, intercept last.
     lists : tuple of ndarray of int64 and int32
-        ``(indptr, features)``: X's numbers of each lane's new features.
+        ``(indptr, features)``: X's numbers of each lane's features.
     dense : ndarray of float of shape (d,)
         Work space, 0 between calls.
     points : ndarray of float
@@ -191,20 +76,18 @@ def move_points(old_points, lists, dense, points, lanes):
     lanes : structured ndarray
         `state` of ``Lanes``. Changed in place: squared norms of the trial points.
     """
-    old_indptr, old_features, old_weights = old_points
+    old_indptr, _, old_weights = old_points
     feature_indptr, features = lists
     for c in range(lanes.shape[0]):
-        shift = c
-        for t in range(old_indptr[c], old_indptr[c + 1]):
-            dense[np.uint32(old_features[t])] = old_weights[t + shift]
+        write_point(old_points, c, dense)
         at = 2 * (feature_indptr[c] + c)
         total = 0.0
         for s in range(feature_indptr[c], feature_indptr[c + 1]):
-            w = dense[np.uint32(features[s])]
+            j = np.uint32(features[s])
+            w = dense.dtype.type(np.float64(dense[j]) + of_shared[c] * shared[j])
             points[at] = w
             total += np.float64(w) * np.float64(w)
             at += 1
-        points[at] = old_weights[old_indptr[c + 1] + c]
+        points[at] = old_weights[old_indptr[c + 1] + c] + of_shared[c] * shared[-1]
         lanes[c].trial_norm2 = total
-        for t in range(old_indptr[c], old_indptr[c + 1]):
-            dense[np.uint32(old_features[t])] = 0
+        erase_point(old_points, c, dense)

@@ -23,6 +23,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from sklearn_xc._input.data import entry_places, read_only
 from sklearn_xc.one_vs_all.kernels.block_newton import Scratch
@@ -34,18 +35,8 @@ from sklearn_xc.one_vs_all.kernels.row_search import (
     list_similar_rows,
     measure_rows_kernel,
 )
-from sklearn_xc.one_vs_all.kernels.working_set import (
-    copy_rows_of_lanes,
-    describe_positives,
-    mix_points,
-    move_points,
-)
-from sklearn_xc.one_vs_all.problem import (
-    InstanceSums,
-    OneVsAllProblem,
-    PositiveSums,
-    sample_of,
-)
+from sklearn_xc.one_vs_all.kernels.working_set import copy_rows_of_lanes, write_trial_points
+from sklearn_xc.one_vs_all.problem import InstanceSums, OneVsAllProblem, PositiveSums, sample_of
 from sklearn_xc.one_vs_all.solver.screening import CsrScreen, Screen
 
 #: Labels solved together, and non-zeros copied at a time, per lane of a block: of 1 to 8, and of
@@ -70,7 +61,6 @@ SAMPLE_ROWS, SAMPLE_MORE = 256, 6
 MAX_LOOKS = 12
 #: A difference of squared norms below this share of its terms has lost too many digits.
 _CANCELLED = 1e-6
-_MAX_LANES = 64
 
 
 @dataclass
@@ -81,8 +71,8 @@ class Batch:
     ----------
     place, label, n_positives : ndarray of int64
         Position among the labels to be solved, label, and number of positives.
-    tolerance, of_positives, of_shared : ndarray of float64
-        Gradient tolerance, and start as multiples of two vectors.
+    tolerance, of_shared : ndarray of float64
+        Gradient tolerance, and the multiple of a shared vector that a start adds to the point.
     rows : list of ndarray of int32
         Working sets: first the positives.
     features, weights : list of ndarray of int32 and float
@@ -95,7 +85,6 @@ class Batch:
     label: np.ndarray
     n_positives: np.ndarray
     tolerance: np.ndarray
-    of_positives: np.ndarray
     of_shared: np.ndarray
     rows: list[np.ndarray]
     features: list[np.ndarray]
@@ -156,7 +145,7 @@ class WorkingSetSolver:
     cg : tuple
     scratch : Scratch
     n_lanes : int
-        Determines the memory.
+        Labels of a screen, at most 64; determines the memory.
     check : callable
         Called regularly, for Ctrl-C.
     """
@@ -175,10 +164,8 @@ class WorkingSetSolver:
         self.negatives_weight = problem.dtype.type(max(self.negatives_weight, 1.0))
         n, d = problem.instances.shape
         self.labels_per_batch = LABELS_PER_LANE * n_lanes
-        self.lanes_per_screen = min(n_lanes, _MAX_LANES)
         self.most_entries = ENTRIES_PER_LANE * n_lanes
         self.X = problem.instances.arrays
-        self.Y = problem.y_indptr, problem.y_rows
         self.lengths = np.diff(self.X[0])
         self.n_nonzeros = len(self.X[-1])
         self.kink = -float(problem.loss.active_below)
@@ -186,7 +173,7 @@ class WorkingSetSolver:
         self.sample = sample_of(n, SAMPLE_ROWS)
         assert problem.postings is not None
         self.by_feature, _ = problem.postings
-        self.dense, self.dense2 = np.zeros(d + 1, problem.dtype), np.zeros(d + 1)
+        self.dense = np.zeros(d + 1, problem.dtype)
         self.scores = np.zeros(n + 1, np.float32)
         self.met = np.empty(n + 1, np.int32)
         self.is_known = np.zeros(n, np.uint8)
@@ -221,28 +208,12 @@ class WorkingSetSolver:
         is_solved : bool
             Whether they are solved, or left to ``newton_cg``.
         """
-        positives = self._describe(labels, sums.total / sums.weight)
-        mixtures = initialiser.mixtures(prepared, self.problem, positives)
-        points = None if mixtures else initialiser.sparse_starts(prepared, self.problem, labels)
-        if mixtures is None and points is None:
-            return
-        none = np.zeros(len(labels))
-        of_positives, of_shared, shared = mixtures or (none, none, np.zeros(0))
-        at_zero = gradient_at_zero(self.problem, sums, labels, positives)
-        both = self.problem.plus[labels] + self.problem.minus[labels]
-        is_good = (at_zero > rounding * both) & np.isfinite(of_positives + of_shared)
-        tolerance = self.problem.relative_tolerance[labels] * at_zero
-        place = np.flatnonzero(is_good)
-        for first in range(0, len(place), self.labels_per_batch):
-            some = place[first : first + self.labels_per_batch]
-            batch = self._new_batch(some, labels[some], tolerance[some])
-            if points is None:
-                mixed = replace(batch, of_positives=of_positives[some], of_shared=of_shared[some])
-                todo = [self._begin(mixed, shared)]
-            else:
-                batch, _, left = self._look(self._begin_at(points[some], batch))
-                yield from _some(left, False)
-                todo = [batch]
+        for first in range(0, len(labels), self.labels_per_batch):
+            some = labels[first : first + self.labels_per_batch]
+            begun = self._begin(first, some, initialiser, prepared, sums, rounding)
+            if begun is None:
+                return
+            todo, shared = [begun[0]], begun[1]
             while todo:
                 self.check()
                 batch = todo.pop()
@@ -259,66 +230,99 @@ class WorkingSetSolver:
                     yield from _some(left, False)
                     todo.append(batch)
 
-    def _describe(self, labels: np.ndarray, mean: np.ndarray) -> PositiveSums:
-        """Return the properties of the sums of the positives."""
-        out = np.empty((3, len(labels)))
-        touched, weight = self.scratch.touched, self.problem.weight
-        describe_positives(
-            self.X, weight, self.Y, labels, read_only(mean), self.dense2, touched, out
-        )
-        return PositiveSums(*out)
+    def _begin(
+        self,
+        first: int,
+        labels: np.ndarray,
+        initialiser: Any,
+        prepared: Any,
+        sums: InstanceSums,
+        rounding: float,
+    ) -> tuple[Batch, np.ndarray] | None:
+        """Return labels with their first sets, and the shared vector of their starts.
 
-    def _new_batch(self, place: np.ndarray, labels: np.ndarray, tolerance: np.ndarray) -> Batch:
-        """Return labels whose sets are their positives, at zero."""
-        m, problem = len(labels), self.problem
+        Those for which zero is optimal, or whose starts are not finite, are left out. None if the
+        initialiser has only dense starts.
+        """
+        problem, m = self.problem, len(labels)
+        positives, weight = self._sum_positives(labels)
+        with_mean = positives @ (sums.total[:-1] / sums.weight)
+        described = PositiveSums(weight, positives.power(2).sum(axis=1), with_mean)
+        at_zero = gradient_at_zero(problem, sums, labels, described)
+        of_shared, shared = np.zeros(m), np.zeros(problem.n_features + 1)
+        mixtures = initialiser.mixtures(prepared, problem, described)
+        if mixtures is not None:
+            of_positives, of_shared, shared = mixtures
+            points, intercept = positives, of_positives * weight
+            points.data *= np.repeat(of_positives, np.diff(points.indptr))
+        else:
+            starts = initialiser.sparse_starts(prepared, problem, labels)
+            if starts is None:
+                return None
+            points, intercept = starts[:, :-1].tocsr(), starts[:, [-1]].toarray()[:, 0]
+        weights = _pieces(points.data.astype(problem.dtype), points.indptr)
         endless, numbers = np.full((3, m), np.inf), np.zeros((3, m), np.int64)
-        return Batch(
-            place=place,
+        batch = Batch(
+            place=np.arange(first, first + m),
             label=labels,
             n_positives=np.diff(problem.y_indptr)[labels],
-            tolerance=tolerance,
-            of_positives=np.zeros(m),
-            of_shared=np.zeros(m),
+            tolerance=problem.relative_tolerance[labels] * at_zero,
+            of_shared=of_shared,
             rows=[problem.positives(label) for label in labels],
-            features=[np.zeros(0, np.int32)] * m,
-            weights=[np.zeros(1, problem.dtype)] * m,
+            features=_pieces(points.indices.astype(np.int32), points.indptr),
+            weights=list(map(np.append, weights, intercept.astype(problem.dtype))),
             n_looks=numbers[0],
-            n_iter=numbers[1] - 1,
+            n_iter=numbers[1],
             n_products=numbers[2],
             objective=endless[0],
             gradient_norm=endless[1],
             threshold=endless[2],
         )
+        is_good = at_zero > rounding * (problem.plus[labels] + problem.minus[labels])
+        batch = batch.take(is_good & np.isfinite(intercept + of_shared))
+        return self._with_similar_rows(batch, shared) if len(batch) else batch, shared
 
-    def _begin(self, batch: Batch, shared: np.ndarray) -> Batch:
-        """Return labels with their first working sets."""
-        indptr = np.empty(len(batch) + 1, np.int64)
+    def _sum_positives(self, labels: np.ndarray) -> tuple[sp.csr_array, np.ndarray]:
+        """Return the weighted sums of the positives of labels, float64, and of their weights."""
+        problem, m = self.problem, len(labels)
+        indptr, indices, data = self.X
+        n_positives = np.diff(problem.y_indptr)[labels]
+        places, ends = entry_places(problem.y_indptr[labels], n_positives)
+        rows = problem.y_rows[places]
+        weight = problem.weight[rows].astype(np.float64)
+        entries, pointers = entry_places(indptr[rows], self.lengths[rows])
+        copies = data[entries].astype(np.float64), indices[entries], pointers
+        X = sp.csr_array(copies, shape=(len(rows), problem.n_features))
+        of_rows = sp.csr_array((weight, np.arange(len(rows)), ends), shape=(m, len(rows)))
+        return of_rows @ X, of_rows.sum(axis=1)
+
+    def _with_similar_rows(self, batch: Batch, shared: np.ndarray) -> Batch:
+        """Return labels with rows of high scores in their sets, too.
+
+        Scores are added up over the features that raise their squares most for each non-zero read.
+        """
+        m = len(batch)
+        indptr, features, weights = batch.points
+        label = np.repeat(np.arange(m), np.diff(indptr))
+        values = np.delete(weights, indptr[1:] + np.arange(m)).astype(np.float64)
+        values = np.maximum(values + batch.of_shared[label] * shared[features], 0.0)
+        lengths = np.diff(self.by_feature[0])[features]
+        order = np.lexsort((-(values**2) / np.maximum(lengths, 1), label))
+        n_read = np.concatenate(([0], np.cumsum(lengths[order])))
+        is_read = n_read[1:] - n_read[indptr[label]] <= FIRST_POSTINGS * self.n_nonzeros
+        order = order[is_read & (values[order] > 0)]
+        ends = np.searchsorted(label[order], np.arange(m + 1))
+        out_indptr = np.empty(m + 1, np.int64)
         self.found = list_similar_rows(
-            self.X,
-            self.problem.weight,
             self.by_feature,
-            self.Y,
-            batch.label,
-            (batch.of_positives, batch.of_shared, shared),
+            pooled(batch.rows),
+            (ends, features[order], values[order].astype(np.float32)),
             self._first_rows(batch.n_positives),
-            int(FIRST_POSTINGS * self.n_nonzeros),
-            (self.dense2, self.scratch.touched, self.scores, self.met),
-            indptr,
+            (self.scores, self.met),
+            out_indptr,
             self.found,
         )
-        return replace(batch, rows=_pieces(self.found[: indptr[-1]].copy(), indptr))
-
-    def _begin_at(self, points: Any, batch: Batch) -> Batch:
-        """Return labels at points, (m, d + 1), with intercepts below the kink."""
-        weights = points[:, :-1].tocsr()
-        intercept = np.minimum(points[:, [-1]].toarray()[:, 0], self.kink - LEAST)
-        values = _pieces(weights.data.astype(self.problem.dtype), weights.indptr)
-        return replace(
-            batch,
-            features=_pieces(weights.indices.astype(np.int32), weights.indptr),
-            weights=list(map(np.append, values, intercept.astype(self.problem.dtype))),
-            n_iter=np.zeros(len(batch), np.int64),
-        )
+        return replace(batch, rows=_pieces(self.found[: out_indptr[-1]].copy(), out_indptr))
 
     def _first_rows(self, n_positives: np.ndarray) -> np.ndarray:
         """Return about how many rows the first working sets have, int64."""
@@ -333,11 +337,9 @@ class WorkingSetSolver:
         problem, m = self.problem, len(batch)
         X, weight, first_entry, lists = self._copy(batch)
         lanes = self._lanes(batch, first_entry, lists[0])
-        if batch.n_iter[0] >= 0:
-            move_points(batch.points, lists, self.dense, lanes.points, lanes.state)
-        else:
-            mixtures = batch.of_positives, batch.of_shared, shared
-            mix_points(X, weight, lanes.state, lists, mixtures, self.dense2, lanes.points)
+        write_trial_points(
+            batch.points, batch.of_shared, shared, lists, self.dense, lanes.points, lanes.state
+        )
         y_rows = entry_places(np.zeros(m, np.int64), batch.n_positives)[0].astype(np.int32)
         self.advance(
             X,
@@ -354,6 +356,7 @@ class WorkingSetSolver:
         )
         return replace(
             batch,
+            of_shared=np.zeros(m),
             features=_pieces(lists[1].copy(), lists[0]),
             weights=[lanes.iterate(c).copy() for c in range(m)],
             n_iter=lanes.n_iter,
@@ -414,7 +417,7 @@ class WorkingSetSolver:
             objective=np.inf,
             gradient_norm=np.inf,
             threshold=batch.tolerance,
-            n_iter=np.maximum(batch.n_iter, 0) - 1,
+            n_iter=batch.n_iter - 1,
             max_iter=problem.max_iter,
             n_rows=n_rows,
             first_row=first_row,
@@ -429,20 +432,18 @@ class WorkingSetSolver:
         if not len(batch):
             return batch, batch, batch
         n_rows = np.array([len(rows) for rows in batch.rows])
-        is_new = np.isinf(batch.gradient_norm)  # nothing is solved yet
-        most = np.where(is_new, self._first_rows(batch.n_positives), n_rows)
         least = np.maximum(self.kink, batch.intercept + LEAST)
-        levels = np.maximum(least, self._high_levels(batch, most))
+        levels = np.maximum(least, self._high_levels(batch, n_rows))
         indptr, new, is_whole = self._rows_above(batch, levels)
         scores, losses = self._measure(batch, indptr, new)
         batch, is_solved = self._judge(batch, is_whole & (levels == self.kink), losses)
         found = []
-        for rows, score, level, n in zip(_pieces(new, indptr), scores, least, most, strict=True):
+        for rows, score, level, n in zip(_pieces(new, indptr), scores, least, n_rows, strict=True):
             highest = np.partition(score, -n - 1)[-n - 1] if n < len(score) else level
             found.append(rows[score > max(level, highest)])
         n_new = np.array([len(rows) for rows in found])
         is_large = n_rows + n_new > self.most_entries * self.problem.n_samples / self.n_nonzeros
-        is_left = ~is_solved & ((~is_new & (n_new == 0)) | is_large | (batch.n_looks >= MAX_LOOKS))
+        is_left = ~is_solved & ((n_new == 0) | is_large | (batch.n_looks >= MAX_LOOKS))
         goes_on = ~is_solved & ~is_left
         chosen = [found[c] for c in np.flatnonzero(goes_on).tolist()]
         grown = self._change_sets(batch.take(goes_on), chosen)
@@ -517,8 +518,8 @@ class WorkingSetSolver:
         points, known = batch.points, pooled(batch.rows)
         lengths, is_whole = np.zeros(len(batch), np.int64), np.ones(len(batch), bool)
         parts = []
-        for first in range(0, len(batch), self.lanes_per_screen):
-            lanes = np.arange(first, min(first + self.lanes_per_screen, len(batch)))
+        for first in range(0, len(batch), self.n_lanes):
+            lanes = np.arange(first, min(first + self.n_lanes, len(batch)))
             counts = self.screen.list_above(lanes, points, levels, self.check)
             listed = np.empty(len(lanes) + 1, np.int64)
             lists = self.screen.candidates

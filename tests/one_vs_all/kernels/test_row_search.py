@@ -13,7 +13,6 @@ from sparse_points import (
     scales,
 )
 
-from sklearn_xc._input.data import read_only
 from sklearn_xc.one_vs_all.kernels import row_search
 from sklearn_xc.one_vs_all.losses import LOSSES
 from sklearn_xc.one_vs_all.losses.margin import compiled
@@ -46,64 +45,34 @@ def test_scores_and_losses_of_rows(loss, n, m, seed):
         np.testing.assert_allclose(losses, minus[c] * weight[one] * value, rtol=1e-5)
 
 
-def run_similar(instances, weight, positives, wanted, most, start):
-    """Return what ``list_similar_rows`` lists for each label."""
-    (n, d), m = instances.shape, len(positives)
-    y_indptr, y_rows = pooled(positives, np.int32)
-    room = np.full(len(instances.arrays[1]) * 2 + d + 2, -7, np.int32)
-    work, scores = np.zeros(d + 1), np.zeros(n + 1, np.float32)
-    indptr = np.empty(m + 1, np.int64)
-    out = row_search.list_similar_rows(
-        instances.arrays,
-        read_only(weight),
-        postings(instances)[0],
-        (read_only(y_indptr), read_only(y_rows)),
-        np.arange(m),
-        start,
-        np.asarray(wanted),
-        most,
-        (work, room[: d + 1], scores, np.empty(n + 1, np.int32)),
-        indptr,
-        np.empty(1, np.int32),
-    )
-    assert not work.any()
-    assert not scores.any()
-    assert (room[d + 1 :] == -7).all()
-    return in_pieces(indptr, out[: indptr[-1]])
-
-
-def random_start(rng, m, d):
-    return rng.uniform(0.1, 1, m), rng.uniform(-1, 1, m), rng.normal(size=d + 1)
-
-
-def raising_weights(X, weight, own, start, m):
-    """Return the positive weights of a start on the features of its positives, and squares."""
-    of_positives, of_shared, shared = start
-    total = weight[own].astype(np.float64) @ X[own]
-    values = np.maximum(of_positives[m] * total + of_shared[m] * shared[:-1], 0.0) * (total > 0)
-    return values, values**2 / np.maximum(np.count_nonzero(X, axis=0), 1)
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @settings(max_examples=60)
 @given(data=st.data(), n=st.integers(2, 40), d=st.integers(1, 20), seed=SEEDS)
 def test_similar_rows(dtype, data, n, d, seed):
-    """Rows with the largest products, by features that count enough for their frequency."""
+    """The positives, and the rows with the largest products."""
     rng = np.random.default_rng(seed)
     instances, X = make_rows(rng, n, d, dtype, data.draw(scales(dtype)))
-    weight = rng.uniform(0.1, 2, n).astype(dtype)
     positives = [np.sort(rng.permutation(n)[: rng.integers(0, 5)]) for _ in range(5)]
-    wanted, most = rng.integers(0, n + 1, 5), int(rng.integers(0, np.count_nonzero(X) + 1))
-    start = random_start(rng, 5, d)
-    found = run_similar(instances, weight, positives, wanted, most, start)
-    lengths = np.count_nonzero(X, axis=0)
+    features = [rng.permutation(d)[: rng.integers(0, d + 1)] for _ in range(5)]
+    wanted = rng.integers(0, n + 1, 5)
+    indptr, pool = pooled(features, np.int32)
+    values = rng.uniform(0.1, 1, len(pool)).astype(np.float32)
+    scores, out_indptr = np.zeros(n + 1, np.float32), np.empty(6, np.int64)
+    out = row_search.list_similar_rows(
+        postings(instances)[0],
+        pooled(positives, np.int32),
+        (indptr, pool, values),
+        wanted,
+        (scores, np.empty(n + 1, np.int32)),
+        out_indptr,
+        np.empty(1, np.int32),
+    )
+    assert not scores.any()
+    found = in_pieces(out_indptr, out[: out_indptr[-1]])
     for m, (own, n_wanted, rows) in enumerate(zip(positives, wanted, found, strict=True)):
         np.testing.assert_array_equal(rows[: len(own)], own)
         listed = rows[len(own) :]
-        values, squares = raising_weights(X, weight, own, start, m)
-        levels = np.append(squares, 0.0)
-        level = min(one for one in levels if lengths[squares > one].sum() <= most)
-        products = X @ (values * (squares > level))
+        products = X[:, features[m]] @ values[indptr[m] : indptr[m + 1]]
         products[own] = 0
         assert len(set(listed)) == len(listed)
         assert (products[listed] > 0).all()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sparse_points import (
     SEEDS,
@@ -16,41 +16,6 @@ from sparse_points import (
 from sklearn_xc._input.data import read_only
 from sklearn_xc.one_vs_all.kernels import working_set
 from sklearn_xc.one_vs_all.kernels.lanes import Lanes
-
-
-def run_describe(instances, weight, positives, mean):
-    d = instances.shape[1]
-    y_indptr, y_rows = pooled(positives, np.int32)
-    work, room = np.zeros(d), np.full(len(instances.arrays[1]) + d + 1, -7, np.int32)
-    out = np.full((3, len(positives)), np.nan)
-    working_set.describe_positives(
-        instances.arrays,
-        read_only(weight),
-        (read_only(y_indptr), read_only(y_rows)),
-        np.arange(len(positives)),
-        mean,
-        work,
-        room[:d],
-        out,
-    )
-    assert not work.any()
-    assert (room[d:] == -7).all()
-    return out
-
-
-@settings(max_examples=40)
-@given(n=st.integers(2, 30), d=st.integers(1, 20), exponent=scales(np.float64), seed=SEEDS)
-def test_describe_positives(n, d, exponent, seed):
-    rng = np.random.default_rng(seed)
-    instances, X = make_rows(rng, n, d, exponent=exponent)
-    weight, mean = rng.uniform(0.1, 3, n), rng.random(d + 1)
-    positives = [np.sort(rng.permutation(n)[: rng.integers(0, n)]) for _ in range(4)]
-    out = run_describe(instances, weight, positives, mean)
-    sums = np.array([weight[own] @ X[own] for own in positives])
-    np.testing.assert_allclose(out[0], [weight[own].sum() for own in positives])
-    np.testing.assert_allclose(out[1], (sums**2).sum(axis=1))
-    np.testing.assert_allclose(out[2], sums @ mean[:-1])
-
 
 NEGATIVES = 1000.0
 
@@ -142,42 +107,18 @@ def test_copies_of_rows(n, d, m, exponent, seed):
 
 
 @given(**SIZES)
-def test_points_that_are_mixed_and_moved(n, d, m, seed):
+def test_points_with_a_shared_vector(n, d, m, seed):
     rng = np.random.default_rng(seed)
-    copies = Copies(rng, n, d, m)
-    of_positives, of_shared, shared = rng.normal(size=m), rng.normal(size=m), rng.normal(size=d + 1)
+    copies, old = Copies(rng, n, d, m), Points(rng, m, d)
+    of_shared, shared = rng.normal(size=m), rng.normal(size=d + 1)
     points = copies.random_pool(rng)
-    before, dense, lanes = points.copy(), np.zeros(d + 1), copies.lanes(points)
-    working_set.mix_points(
-        *copies.sets,
-        lanes.state,
-        (copies.indptr, copies.features),
-        (of_positives, of_shared, shared),
-        dense,
-        points,
-    )
+    before, dense, lanes = points.copy(), np.zeros(d), copies.lanes(points)
+    lists = copies.indptr, copies.features
+    working_set.write_trial_points(old.arrays, of_shared, shared, lists, dense, points, lanes.state)
     assert not dense.any()
-    old = Points(rng, m, d)
-    moved = before.copy()
-    moved_lanes = copies.lanes(moved)
-    working_set.move_points(
-        old.arrays,
-        (copies.indptr, copies.features),
-        dense,
-        moved,
-        moved_lanes.state,
-    )
-    assert not dense.any()
-    for c, rows in enumerate(copies.rows):
-        own, features = rows[: copies.n_positives[c]], copies.of_lane[c]
-        total = np.append(copies.weight[own] @ copies.X[own], copies.weight[own].sum())
-        expected = (of_positives[c] * total + of_shared[c] * shared)[[*features, d]]
-        first = lanes.first[c]
-        here, other = np.split(np.arange(2 * len(features) + 2) + first, 2)
-        np.testing.assert_allclose(points[here], expected, rtol=1e-9, atol=1e-12)
+    for c, features in enumerate(copies.of_lane):
+        expected = np.append(old.dense()[c], old.intercept[c]) + of_shared[c] * shared
+        here, other = np.split(np.arange(2 * len(features) + 2) + lanes.first[c], 2)
+        np.testing.assert_allclose(points[here], expected[[*features, d]], rtol=1e-12)
         np.testing.assert_allclose(lanes.trial_norm2[c], (points[here][:-1] ** 2).sum())
-        np.testing.assert_array_equal(moved[here[:-1]], old.dense()[c, features])
-        assert moved[here[-1]] == old.intercept[c]
-        np.testing.assert_allclose(moved_lanes.trial_norm2[c], (moved[here][:-1] ** 2).sum())
-        for pool in (points, moved):
-            np.testing.assert_array_equal(pool[other], before[other])
+        np.testing.assert_array_equal(points[other], before[other])
