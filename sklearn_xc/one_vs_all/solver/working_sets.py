@@ -541,7 +541,7 @@ def working_set_bytes(n: int, d: int, n_lanes: int, itemsize: int) -> int:
     """Return about how many bytes a solver takes, without X, its posting lists and the weights."""
     # Copied rows with their features, two points, and a copy of the current one.
     entry = (4 + itemsize) + 4 + 2 * itemsize + (4 + itemsize)
-    return n_lanes * ENTRIES_PER_LANE * entry + n * (8 + 4 + 4 + 1) + d * (8 + itemsize)
+    return n_lanes * ENTRIES_PER_LANE * entry + n * (8 + 4 + 4 + 1) + d * itemsize
 
 
 def labels_that_pay(problem: OneVsAllProblem, screen: Screen, labels: np.ndarray) -> np.ndarray:
