@@ -149,13 +149,14 @@ class OvALinearXC(LinearModel):
 
     Notes
     -----
-    Memory: X and a copy of it, the pruned weights, and for each thread about 64 (10 n_features + 8
-    n) bytes in float32 or 64 (18 n_features + 8 n) in float64; for a loss that is never zero, 64
-    (17 n_features + n) and 64 (32 n_features + 2 n). The bound on the suboptimality is ``|g|^2 /
-    2``, as the objective is 1-strongly convex. Where instances of little loss are left out of a
-    label's working set, their loss is added to it, and `gradient_norm` is that of the same bound.
-    Labels with the same instances are solved once. An instance none of whose features has a weight
-    is scored by the training frequencies of the labels, not by `intercept_`.
+    Memory: X and a copy of it, the pruned weights, and for each thread about 64 (10 n_features + 5
+    n) bytes in float32 or 64 (18 n_features + 5 n) in float64, with 1.5 n where n is above 524,288;
+    for a loss that is never zero, 64 (17 n_features + n) and 64 (32 n_features + 2 n). The bound on
+    the suboptimality is ``|g|^2 / 2``, as the objective is 1-strongly convex. Where instances of
+    little loss are left out of a label's working set, their loss is added to it, and
+    `gradient_norm` is that of the same bound. Labels with the same instances are solved once. An
+    instance none of whose features has a weight is scored by the training frequencies of the
+    labels, not by `intercept_`.
 
     Source: method and constants of [1]_, section 2. It differs in solving labels in blocks that
     share the product with X, and in the float64 certificate.

@@ -29,8 +29,8 @@ _CHUNK_NONZEROS = 2**25
 FEWEST_NONZEROS = 2**14
 #: Rows of a dense X that are scored at a time: with 64 lanes they stay in the cache.
 _CHUNK_DENSE_ROWS = 1024
-#: A list has room for this share of the rows, and for _SHORT of them at least. Where it has none,
-#: to read all rows is as fast; 64 lists of ten million rows take 2.6 GB.
+#: A list has room for one row in _SHARE, and for _SHORT rows at least. Of more candidates, to read
+#: all rows is as fast; 64 lists with room for ten million rows would take 2.6 GB.
 _SHARE, _SHORT = 8, 2**16
 
 

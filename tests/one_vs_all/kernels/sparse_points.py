@@ -93,9 +93,3 @@ def choose_kinks(rng, X, points):
     nudge = rng.choice([0, 1e-15, 1e-9, 1e-6, 1e-3, 0.3], m) * rng.choice([-1, 1], m)
     kinks = kinks + nudge * np.abs(kinks - points.intercept)
     return np.where(rng.random(m) < 0.1, points.intercept - rng.choice([0, 1], m), kinks)
-
-
-def least_rows(least):
-    """Return 30 rows of 2 features, and weights: the products are 0."""
-    indices = np.tile(np.arange(2, dtype=np.int32), 30)
-    return CsrRows(np.arange(0, 61, 2), indices, np.full(60, least), (30, 2)), np.full(30, 0.4)

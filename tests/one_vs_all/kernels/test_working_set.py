@@ -60,24 +60,18 @@ class Copies:
             "n_positives": self.n_positives,
         }
 
-    def random_pool(self, rng, copies=2):
-        """Return random points of the lanes one behind the other, each `copies` times as long."""
-        n = copies * (len(self.features) + len(self.rows))
+    def random_pool(self, rng):
+        """Return two random points of each lane, one behind the other."""
+        n = 2 * (len(self.features) + len(self.rows))
         values = rng.normal(size=n) * 10.0 ** rng.uniform(-4, 1, n)
         return np.where(rng.random(n) < 0.2, 0, values)
 
-    def lanes(self, points, current=0):
+    def lanes(self, points):
         """Return lanes with these points."""
         width = np.diff(self.indptr) + 1
         first, m = 2 * (self.indptr[:-1] + np.arange(len(width))), len(width)
-        known = {"first": first, "width": width, "current": current, "trial_norm2": np.nan}
+        known = {"first": first, "width": width, "trial_norm2": np.nan}
         return Lanes(points, np.arange(m), **known, **self.places)
-
-    def spread(self, c, point):
-        """Return weights of a lane as a vector over the features of X."""
-        out = np.zeros(self.X.shape[1])
-        out[self.of_lane[c]] = point[:-1]
-        return out
 
 
 SIZES = {"n": st.integers(1, 15), "d": st.integers(1, 12), "m": st.integers(1, 5), "seed": SEEDS}
