@@ -42,6 +42,7 @@ METHODS = {
     "margin": "Margin",
     "mips": "MIPS",
     "printed": "Decomp-MIPS, as printed",
+    "left_out": "Decomp-MIPS, absent labels left out",
     "ours": "the package's search",
 }
 #: mu and blocks of columns, by part. Source: section 5 of the paper.
@@ -99,7 +100,8 @@ def parameters_of(key: str, part: str, n_labels: int, rate: float) -> dict[str, 
     common |= {"loss": MaxMargin(smoothing), "learning_rate": smoothing * rate}
     if key in ("ours", "margin"):
         return common | {"gradient": "exact" if key == "margin" else "decomp_mips"}
-    gradient = "mips" if key == "mips" else MessagePassing(1, n_blocks)
+    absent = "zero" if key == "printed" else "left_out"
+    gradient = "mips" if key == "mips" else MessagePassing(1, n_blocks, absent)
     return common | {"gradient": gradient, "index": SphericalIndex(min(_CLUSTERS, n_labels))}
 
 

@@ -19,6 +19,8 @@ class TestParameters:
         [
             ({"gradient": MessagePassing(n_blocks=0)}, "n_blocks, .* must be an integer .* Got 0"),
             ({"gradient": MessagePassing(n_rounds=10**12)}, "n_rounds must be .* Got 10{12}"),
+            ({"gradient": MessagePassing(absent=0)}, "absent must be 'left_out' or 'zero'. Got 0"),
+            ({"gradient": MessagePassing(threshold=-1)}, "threshold must be None or .* Got -1"),
             (
                 {"gradient": MessagePassing(n_blocks=7)},
                 "at most one a column, .* from 1 to 6. Got 7",

@@ -208,3 +208,70 @@ def test_an_index_of_estimates_is_told_of_rows_that_have_drifted_a_tenth_of_thei
     for _ in range(7):  # row 4 goes 0.15 a move, row 2 goes 0.3: more than 0.4 after 3 and 2 moves
         watch.moved(rows, np.array([0.15, 0.3]))
     assert watch.index.rows == [2, 4, 2, 4, 2]
+
+
+def algorithm_2(W, V, positives, threshold, n_candidates, n_rounds, absent, loss_of):
+    """Return losses and gradients (n, K) of algorithm 2, line by line; two blocks of columns."""
+    halves = np.array_split(np.arange(W.shape[1]), 2)
+    losses, dense = np.empty(len(V)), np.zeros((len(V), len(W)))
+    for i, (v, own) in enumerate(zip(V, positives, strict=True)):
+        z = np.array([W[:, part] @ v[part] for part in halves])
+        best = np.argsort(-z, axis=1)[:, :n_candidates]
+        found = [set(row) for row in best]
+        if threshold is not None:
+            found = [set(np.flatnonzero(abs(row) > threshold)) for row in z]
+        kept = np.array([[k in own or k in of_block for k in range(len(W))] for of_block in found])
+        some = range(len(W)) if absent == "zero" else np.flatnonzero(kept.any(axis=0))
+        labels = [*own, *(k for k in some if k not in own)]
+        sparse = np.where(kept, z, 0.0)[:, labels]
+        messages = np.zeros_like(sparse)
+        for t in range(1, n_rounds + 1):
+            slopes = np.array([loss_of(2 * row, len(own))[1] for row in sparse + messages])
+            active = (abs(slopes) > 1e-3).any(axis=0)
+            eta = 2 / (t + 2)
+            aim = sparse.mean(axis=0) - sparse
+            messages[:, active] = (eta * aim + (1 - eta) * messages)[:, active]
+        values = [loss_of(2 * row, len(own)) for row in sparse + messages]
+        losses[i] = np.mean([value for value, *_ in values])
+        dense[i, labels] = np.mean([slope for _, slope, _ in values], axis=0)
+    return losses, dense
+
+
+@pytest.mark.parametrize("absent", ["zero", "left_out"])
+@pytest.mark.parametrize("threshold", [None, 0.7])
+def test_absent_labels_and_thresholds_of_algorithm_2(absent, threshold, label_set_loss):
+    W, batch = make()
+    how = {"absent": absent, "threshold": threshold, "n_blocks": 2, "n_rounds": 2}
+    task = GradientTask(set_loss("margin"), INDEXES["exact"], 4, DIM)
+    method = MessagePassing(**how).start(task)
+    method.build(W)
+    positives = np.split(batch.positives, batch.indptr[1:-1])
+    losses, dense = algorithm_2(
+        *(W, batch.V, [own.tolist() for own in positives], threshold, 4, 2, absent),
+        lambda scores, m: label_set_loss("margin", scores, m, MU),
+    )
+    found = as_dense(gradient_of(method, W, batch, n_workers=2))
+    np.testing.assert_allclose(found[0], batch.weight * losses, rtol=1e-12)
+    np.testing.assert_allclose(found[1], batch.weight[:, None] * dense, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("absent", "gradient"),
+    [("left_out", [-1, 1, 0, 0, 0, 0]), ("zero", [-1, 0, 0.25, 0.25, 0.25, 0.25])],
+)
+def test_absent_labels_beat_those_with_negative_scores(absent, gradient):
+    """By all scores it is [-1, 8, 5, 2, 0, 0] / 15; either way one label is found, twice."""
+    scores = np.array([-3, -1.4, -1.6, -1.8, -2.2, -2.2])
+    W, ones = np.tile(scores[:, None] / 2, 2), np.ones((1, 2))
+    batch = RowBatch(ones, np.array([0, 1]), np.zeros(1, np.int32), np.ones(1))
+    task = GradientTask(SetLoss.of(MaxMargin(1.0)), INDEXES["exact"], 1, 2)
+    for kind, expected in (
+        (GRADIENTS["exact"](), np.array([-15, 8, 5, 2, 0, 0]) / 15),
+        (MessagePassing(n_blocks=2, absent=absent), gradient),
+    ):
+        method = kind.start(task)
+        method.build(W)
+        found = gradient_of(method, W, batch)
+        dense = np.zeros(6)
+        dense[found.labels[0, : found.counts[0]]] = found.values[0, : found.counts[0]]
+        np.testing.assert_allclose(dense, expected, atol=1e-12)

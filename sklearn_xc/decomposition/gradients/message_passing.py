@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_xc._input.arguments import check_count
+from sklearn_xc._input.arguments import check_count, is_number
 from sklearn_xc._input.data import read_only
 from sklearn_xc._parallel.threads import Team
 from sklearn_xc.decomposition.gradients.protocol import (
@@ -28,10 +28,14 @@ _MOST_ROUNDS = 100_000
 
 @dataclass
 class MessagePassing(BaseEstimator):
-    """Greedy message passing between blocks of columns: algorithm 2 of [1]_.
+    """Greedy message passing between blocks of columns, after algorithm 2 of [1]_.
 
     Each block has its own index. `SearchedGradient` with a `ProductIndex` couples blocks within
     the search, which is faster and closer to the exact gradient.
+
+    The algorithm as printed is ``absent="zero"``: all labels take part, those that no block has
+    found with a score of 0. They beat labels with negative scores, and an instance takes time and
+    memory for all labels in all blocks.
 
     Parameters
     ----------
@@ -40,6 +44,12 @@ class MessagePassing(BaseEstimator):
     n_blocks : int or None, default=None
         Number of blocks of columns. None is 8, or 4 with a hidden layer, but at most the number of
         columns.
+    absent : {"left_out", "zero"}, default="left_out"
+        Labels that no block has found: left out of the loss, or with a score of 0 as in [1]_.
+    threshold : float or None, default=None
+        tau_1 of [1]_: a block finds the labels whose score within it exceeds this in magnitude, by
+        all its scores, without an index. None finds the best ``n_candidates`` by an index, as in
+        the experiments of [1]_.
 
     References
     ----------
@@ -61,6 +71,8 @@ class MessagePassing(BaseEstimator):
 
     n_rounds: int = 1
     n_blocks: int | None = None
+    absent: str = "left_out"
+    threshold: float | None = None
 
     default_index: ClassVar[str] = "spherical"
 
@@ -80,6 +92,15 @@ class MessagePassing(BaseEstimator):
         n_blocks = check_count(
             n_blocks, "MessagePassing: n_blocks, at most one a column,", 1, task.n_columns
         )
+        if self.absent not in ("left_out", "zero"):
+            raise ValueError(
+                f"MessagePassing: absent must be 'left_out' or 'zero'. Got {self.absent!r}."
+            )
+        tau = self.threshold
+        if tau is not None and not (is_number(tau) and 0 <= tau < np.inf):
+            raise ValueError(
+                f"MessagePassing: threshold must be None or a number of at least 0. Got {tau!r}."
+            )
         following = [FollowingIndex(task.make_index()) for _ in range(n_blocks)]
         if not following[0].index.has_exact_scores:
             raise ValueError(
@@ -87,7 +108,8 @@ class MessagePassing(BaseEstimator):
                 f"Got {following[0].index!r}, which estimates them. Leave index=None, or set "
                 "gradient='decomp_mips' without message passing."
             )
-        return Coupled(task.loss, task.n_candidates, following, n_rounds, task.seed)
+        how = n_rounds, self.absent == "zero", tau, task.seed
+        return Coupled(task.loss, task.n_candidates, following, *how)
 
 
 @dataclass
@@ -106,6 +128,8 @@ class Coupled(GradientMethod):
     n_candidates: int
     indexes: Sequence[FollowingIndex]
     n_rounds: int
+    has_zeros: bool = False
+    threshold: float | None = None
     seed: int = 0
     searches = True
 
@@ -114,14 +138,16 @@ class Coupled(GradientMethod):
         bounds = np.linspace(0, W.shape[1], len(self.indexes) + 1).round().astype(np.int64)
         self._blocks = list(zip(self.indexes, bounds[:-1], bounds[1:], strict=True))
         for index, first, last in self._blocks:
-            index.build(W, first, last, self.seed)
+            if self.threshold is None:
+                index.build(W, first, last, self.seed)
 
     def of(
         self, W: np.ndarray, batch: RowBatch, found: Candidates | None, team: Team
     ) -> LabelGradient:
         """Return the gradient by the scores."""
         n = len(batch.V)
-        room = len(self.indexes) * self.n_candidates + int(np.diff(batch.indptr).max())
+        found = len(self.indexes) * self.n_candidates + int(np.diff(batch.indptr).max())
+        room = found if self.threshold is None and not self.has_zeros else len(W)
         out = LabelGradient.empty(n, room, W.dtype)
 
         def couple(first: int, last: int) -> None:
@@ -130,9 +156,14 @@ class Coupled(GradientMethod):
             of_pair = np.repeat(np.arange(last - first), np.diff(part.indptr))
             for index, a, b in self._blocks:
                 V = np.ascontiguousarray(part.V[:, a:b])
-                blocks.append(index.index.query(read_only(V), self.n_candidates))
+                if self.threshold is None:
+                    blocks.append(index.index.query(read_only(V), self.n_candidates))
+                else:
+                    blocks.append(_above(V @ W[:, a:b].T, self.threshold))
                 products = W[part.positives, a:b].astype(np.float64) * V[of_pair]
                 scores.append(products.sum(axis=1))
+            if self.has_zeros:
+                blocks = _with_zeros(blocks, len(W))
             into = out.part(first, last)
             self.loss.by_messages(blocks, part, np.stack(scores), self.n_rounds, into)
 
@@ -141,9 +172,32 @@ class Coupled(GradientMethod):
 
     def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:
         """Update the indexes."""
-        for index in self.indexes:
+        for index in self.indexes if self.threshold is None else ():
             index.moved(rows, lengths)
 
     def recall(self, W: np.ndarray, V: np.ndarray, k: int) -> float:
         """Return the smallest recall of the indexes, each within its block."""
+        if self.threshold is not None:
+            return 1.0
         return min(index.recall(W, V, k, self.n_candidates) for index in self.indexes)
+
+
+def _above(scores: np.ndarray, threshold: float) -> Candidates:
+    """Return the labels of each row of `scores` that exceed the threshold in magnitude."""
+    is_found = np.abs(scores) > threshold
+    labels = np.argsort(~is_found, axis=1, kind="stable")  # the labels found come first
+    counts = is_found.sum(axis=1)
+    return Candidates(labels.astype(np.int32), np.take_along_axis(scores, labels, 1), counts)
+
+
+def _with_zeros(blocks: Sequence[Candidates], n_labels: int) -> list[Candidates]:
+    """Return what blocks have found, as lists of all labels: 0 in blocks that did not find them."""
+    whole = []
+    for found in blocks:
+        n = len(found.counts)
+        scores = np.zeros((n, n_labels), found.scores.dtype)
+        rows, places = np.nonzero(np.arange(found.labels.shape[1]) < found.counts[:, None])
+        scores[rows, found.labels[rows, places]] = found.scores[rows, places]
+        labels = np.tile(np.arange(n_labels, dtype=np.int32), (n, 1))
+        whole.append(Candidates(labels, scores, np.full(n, n_labels)))
+    return whole

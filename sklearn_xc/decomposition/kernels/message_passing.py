@@ -14,9 +14,8 @@ lambda_j`` reads ``m_j <- eta z + (1 - eta) m_j``, and z is the mean of the m_j.
 alone are kept: those of the positives and of all labels that some block has retrieved, which score
 0 in the others.
 
-Source: algorithm 2 of [1]_; differs in that labels which no block has retrieved are absent, as if
-their scores were -inf. Taken as 0, as printed in its algorithm 1, they would beat retrieved labels
-with negative scores.
+Source: algorithm 2 of [1]_, where labels that no block has retrieved have a score of 0. Here they
+take part if a block lists them with that score; else they are left out of the loss.
 
 References
 ----------
