@@ -12,7 +12,7 @@ import numpy as np
 
 from asv_bench.common.report import Report
 from sklearn_xc import DecompMIPSClassifier
-from sklearn_xc.search import ExactIndex, SphericalIndex
+from sklearn_xc.search import ExactIndex, ProductIndex, SphericalIndex
 
 #: Blocks of columns, mu, and the gradients up to which labels are left alone.
 N_BLOCKS, SMOOTHING, TAUS = 8, 1.0, (0.0, 1e-3)
@@ -131,9 +131,9 @@ def measure_theorems(made: Any, n_instances: int, report: Report) -> list[dict[s
 def measure_errors(made: Any, n_instances: int, report: Report) -> list[dict[str, Any]]:
     """Compare gradients over retrieved labels with exact ones, by search and labels retrieved.
 
-    "scored" gradients are of the exact scores of the labels that some block has found; "algorithm 2"
-    takes one round of messages. As printed, labels that no block has found have a score of 0; the
-    other row leaves them out. tau_1 is such that Q labels exceed it, in the mean over blocks.
+    "scored" gradients are of the exact scores of the labels that some block has found. "algorithm
+    2" takes one round of messages; as printed, labels that no block has found have a score of 0,
+    the other row leaves them out. tau_1 is such that Q labels exceed it, in the mean over blocks.
     """
     W = _trained(made)
     X = np.ascontiguousarray(made.X_test[:n_instances], np.float64)
@@ -142,7 +142,8 @@ def measure_errors(made: Any, n_instances: int, report: Report) -> list[dict[str
     rng = np.random.default_rng(0)
     exact = [_over(W @ x, y, np.arange(len(W))) for x, y in zip(X, made.y_test, strict=False)]
     rows = []
-    for kind, index in (("spherical", SphericalIndex), ("exact", ExactIndex)):
+    kinds = {"product": ProductIndex, "spherical": SphericalIndex, "exact": ExactIndex}
+    for kind, index in kinds.items():
         whole, blocks = index(), [index() for _ in columns]
         whole.build(W)
         for block, part in zip(blocks, columns, strict=True):

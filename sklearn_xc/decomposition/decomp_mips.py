@@ -81,8 +81,8 @@ class DecompMIPSClassifier(HiddenLayerModel):
     gradient : {"decomp_mips", "mips", "sampled", "exact"} or Gradient, default="decomp_mips"
         Which labels the gradient with respect to the scores is computed for: those that a
         decomposed search finds; those that a plain search for large inner products finds; labels
-        drawn at random; all labels. ``MessagePassing(1, absent="zero")`` is algorithm 2 of [1]_; see
-        :mod:`sklearn_xc.decomposition.gradients`.
+        drawn at random; all labels. Algorithm 2 of [1]_ is ``MessagePassing(1, absent="zero")``;
+        see :mod:`sklearn_xc.decomposition.gradients`.
     index : {"product", "spherical", "exact", "faiss"} or MipsIndex or None, default=None
         The index to search in training and in ``predict_topk(exact=False)``. None leaves the
         choice to the gradient: "product" for a decomposed search, otherwise "spherical". "faiss"
