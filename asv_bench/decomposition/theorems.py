@@ -159,15 +159,15 @@ def measure_errors(made: Any, n_instances: int, report: Report) -> list[dict[str
             for name, retrieved in ways.items():
                 found = [_over(W @ x, y, k) for x, y, k in _with(X, made.y_test, retrieved)]
                 rows.append(_error_row(f"{kind}: {name}", n, exact, found, retrieved))
-            by_instance = list(zip(*of_blocks, strict=True))
-            rows += _algorithm_2(kind, n, W, X, made.y_test, columns, by_instance, exact)
+            data, of_each = (W, X, made.y_test, columns), list(zip(*of_blocks, strict=True))
+            rows += _algorithm_2(kind, n, data, of_each, exact)
             if kind == "exact":
                 scores = np.abs([V @ W[:, part].T for V, part in zip(parts, columns, strict=True)])
                 tau = np.quantile(scores, 1 - share)
                 above = [
                     [np.flatnonzero(z > tau) for z in of_one] for of_one in scores.swapaxes(0, 1)
                 ]
-                rows += _algorithm_2("|z| > tau_1", n, W, X, made.y_test, columns, above, exact)
+                rows += _algorithm_2("|z| > tau_1", n, data, above, exact)
     report.table(f"Gradients from Q labels a query, {len(W):,} labels", rows)
     return rows
 
@@ -188,34 +188,24 @@ def _over(scores: np.ndarray, own: int, labels: np.ndarray) -> np.ndarray:
     return out
 
 
-def _algorithm_2(
-    kind: str,
-    n: int,
-    W: np.ndarray,
-    X: np.ndarray,
-    y: np.ndarray,
-    columns: Sequence[slice],
-    of_blocks: Sequence[Sequence[np.ndarray]],
-    exact: Sequence[np.ndarray],
-) -> list[dict[str, Any]]:
+def _algorithm_2(kind: str, n: int, data: Any, found: Any, exact: Any) -> list[dict[str, Any]]:
     """Return the rows of algorithm 2 with one round, from the labels that blocks have found."""
-    unions = [np.unique(np.concatenate(found)) for found in of_blocks]
-    rows = []
+    (W, X, y, columns), rows = data, []
+    unions = [np.unique(np.concatenate(one)) for one in found]
     for absent in ("left out", "as printed"):
         gradients = []
-        for x, own, found, union in zip(X, y, of_blocks, unions, strict=False):
+        for x, own, one, union in zip(X, y, found, unions, strict=False):
             some = union if absent == "left out" else np.arange(len(W))
             labels = np.r_[own, some[some != own]]
-            kept = np.array([np.isin(labels, block) for block in found])
-            kept[:, 0] = True
-            scores = np.array([W[labels, part] @ x[part] for part in columns])
-            blocks = Blocks(np.where(kept, scores, 0.0))
+            kept = np.array([np.isin(labels, [own, *block]) for block in one])
+            blocks = Blocks(kept * np.array([W[labels, part] @ x[part] for part in columns]))
             (messages,) = pass_messages(blocks, TAUS[1], (1,))
             out = np.zeros(len(W))
             out[labels] = blocks.objective(messages)[1].mean(axis=0)
             gradients.append(out)
-        name = f"{kind}: algorithm 2, T = 1, {absent}"
-        rows.append(_error_row(name, n, exact, gradients, unions))
+        rows.append(
+            _error_row(f"{kind}: algorithm 2, T = 1, {absent}", n, exact, gradients, unions)
+        )
     return rows
 
 
