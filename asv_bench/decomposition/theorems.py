@@ -195,14 +195,11 @@ def _algorithm_2(kind: str, n: int, data: Any, found: Any, exact: Any) -> list[d
     for absent in ("left out", "as printed"):
         gradients = []
         for x, own, one, union in zip(X, y, found, unions, strict=False):
-            some = union if absent == "left out" else np.arange(len(W))
-            labels = np.r_[own, some[some != own]]
+            labels = np.r_[own, np.setdiff1d(union if absent[0] == "l" else range(len(W)), own)]
             kept = np.array([np.isin(labels, [own, *block]) for block in one])
             blocks = Blocks(kept * np.array([W[labels, part] @ x[part] for part in columns]))
-            (messages,) = pass_messages(blocks, TAUS[1], (1,))
-            out = np.zeros(len(W))
-            out[labels] = blocks.objective(messages)[1].mean(axis=0)
-            gradients.append(out)
+            slopes = blocks.objective(pass_messages(blocks, TAUS[1], (1,))[0])[1].mean(axis=0)
+            gradients.append(np.bincount(labels, slopes, len(W)))
         rows.append(
             _error_row(f"{kind}: algorithm 2, T = 1, {absent}", n, exact, gradients, unions)
         )
