@@ -65,6 +65,29 @@ def _slow_loss(loss, scores, own, mu):
     return value, out
 
 
+def _algorithm_2(loss_of, z, sets, labels, tau, n_rounds):
+    """Return z~, Lambda, the loss and the gradient of some labels by algorithm 2, line by line.
+
+    `z` (n_blocks, n_labels) are all scores, `sets` the labels that each block keeps, positives
+    included; `labels` take part, positives first: with a score of 0 where a block keeps them not.
+    """
+    n_blocks = len(z)
+    kept = np.array([[z[j, k] * (k in sets[j]) for k in labels] for j in range(n_blocks)])
+    messages = np.zeros_like(kept)
+
+    def evaluate():
+        found = [loss_of(n_blocks * row) for row in kept + messages]
+        return np.mean([value for value, *_ in found]), np.array([g for _, g, *_ in found])
+
+    for t in range(1, n_rounds + 1):
+        active = (abs(evaluate()[1]) > tau).any(axis=0)
+        aim = kept.sum(axis=0) / n_blocks - kept
+        step = 2 / (t + 2)
+        messages[:, active] = (step * aim + (1 - step) * messages)[:, active]
+    value, gradients = evaluate()
+    return kept, messages, value, gradients.mean(axis=0)
+
+
 def _make(loss="margin", sampled_epochs=0.2, average=True, **parameters):
     training._SAMPLED_EPOCHS, training._POWER = sampled_epochs, 4 if average else np.inf
     own = {
@@ -94,6 +117,12 @@ def make():
     `sampled_epochs`, and ``average=False`` for the weights of the last step.
     """
     return _make
+
+
+@pytest.fixture(scope="session")
+def algorithm_2():
+    """Return a function of the scores of an instance by block: greedy message passing."""
+    return _algorithm_2
 
 
 @pytest.fixture(scope="session")

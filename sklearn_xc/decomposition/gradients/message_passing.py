@@ -1,5 +1,6 @@
 """The gradient from labels that blocks of columns have found, coupled by messages."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,6 +20,7 @@ from sklearn_xc.decomposition.gradients.protocol import (
     share_instances,
 )
 from sklearn_xc.decomposition.gradients.searched import FollowingIndex
+from sklearn_xc.search.exact import ExactIndex
 from sklearn_xc.search.protocol import Candidates
 
 #: n_blocks=None, with and without a hidden layer. Source: section 5 of the paper.
@@ -101,20 +103,25 @@ class MessagePassing(BaseEstimator):
             raise ValueError(
                 f"MessagePassing: threshold must be None or a number of at least 0. Got {tau!r}."
             )
-        following = [FollowingIndex(task.make_index()) for _ in range(n_blocks)]
+        make_index = task.make_index if tau is None else functools.partial(_AboveThreshold, tau)
+        following = [FollowingIndex(make_index()) for _ in range(n_blocks)]
         if not following[0].index.has_exact_scores:
             raise ValueError(
                 "MessagePassing: index must have exact scores. "
                 f"Got {following[0].index!r}, which estimates them. Leave index=None, or set "
                 "gradient='decomp_mips' without message passing."
             )
-        how = n_rounds, self.absent == "zero", tau, task.seed
-        return Coupled(task.loss, task.n_candidates, following, *how)
+        has_zeros = self.absent == "zero"
+        how = has_zeros, has_zeros or tau is not None, task.seed
+        return Coupled(task.loss, task.n_candidates, following, n_rounds, *how)
 
 
 @dataclass
 class Coupled(GradientMethod):
-    """The labels with the best scores within blocks of columns, coupled by messages.
+    """The labels that blocks of columns have found, coupled by messages.
+
+    With `has_zeros`, the others take part with a score of 0. With `is_wide`, an instance may have
+    all labels.
 
     Source: algorithm 2 of [1]_.
 
@@ -129,7 +136,7 @@ class Coupled(GradientMethod):
     indexes: Sequence[FollowingIndex]
     n_rounds: int
     has_zeros: bool = False
-    threshold: float | None = None
+    is_wide: bool = False
     seed: int = 0
     searches = True
 
@@ -138,16 +145,16 @@ class Coupled(GradientMethod):
         bounds = np.linspace(0, W.shape[1], len(self.indexes) + 1).round().astype(np.int64)
         self._blocks = list(zip(self.indexes, bounds[:-1], bounds[1:], strict=True))
         for index, first, last in self._blocks:
-            if self.threshold is None:
-                index.build(W, first, last, self.seed)
+            index.build(W, first, last, self.seed)
 
     def of(
         self, W: np.ndarray, batch: RowBatch, found: Candidates | None, team: Team
     ) -> LabelGradient:
         """Return the gradient by the scores."""
         n = len(batch.V)
-        found = len(self.indexes) * self.n_candidates + int(np.diff(batch.indptr).max())
-        room = found if self.threshold is None and not self.has_zeros else len(W)
+        room = len(self.indexes) * self.n_candidates + int(np.diff(batch.indptr).max())
+        if self.is_wide:
+            room = len(W)
         out = LabelGradient.empty(n, room, W.dtype)
 
         def couple(first: int, last: int) -> None:
@@ -156,10 +163,7 @@ class Coupled(GradientMethod):
             of_pair = np.repeat(np.arange(last - first), np.diff(part.indptr))
             for index, a, b in self._blocks:
                 V = np.ascontiguousarray(part.V[:, a:b])
-                if self.threshold is None:
-                    blocks.append(index.index.query(read_only(V), self.n_candidates))
-                else:
-                    blocks.append(_above(V @ W[:, a:b].T, self.threshold))
+                blocks.append(index.index.query(read_only(V), self.n_candidates))
                 products = W[part.positives, a:b].astype(np.float64) * V[of_pair]
                 scores.append(products.sum(axis=1))
             if self.has_zeros:
@@ -172,22 +176,31 @@ class Coupled(GradientMethod):
 
     def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:
         """Update the indexes."""
-        for index in self.indexes if self.threshold is None else ():
+        for index in self.indexes:
             index.moved(rows, lengths)
 
     def recall(self, W: np.ndarray, V: np.ndarray, k: int) -> float:
         """Return the smallest recall of the indexes, each within its block."""
-        if self.threshold is not None:
-            return 1.0
         return min(index.recall(W, V, k, self.n_candidates) for index in self.indexes)
 
 
-def _above(scores: np.ndarray, threshold: float) -> Candidates:
-    """Return the labels of each row of `scores` that exceed the threshold in magnitude."""
-    is_found = np.abs(scores) > threshold
-    labels = np.argsort(~is_found, axis=1, kind="stable")  # the labels found come first
-    counts = is_found.sum(axis=1)
-    return Candidates(labels.astype(np.int32), np.take_along_axis(scores, labels, 1), counts)
+class _AboveThreshold(ExactIndex):
+    """The labels whose scores, all of which are computed, exceed a threshold in magnitude."""
+
+    def __init__(self, threshold: float) -> None:
+        super().__init__()
+        self.threshold = threshold
+
+    def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
+        """Return the labels of each query, ascending; `n_candidates` is not read."""
+        scores = V @ self._W[:, self._first : self._last].T
+        is_found = np.abs(scores) > self.threshold
+        order = np.argsort(~is_found, axis=1, kind="stable")  # the labels found come first
+        counts = is_found.sum(axis=1)
+        is_free = np.arange(len(self._W)) >= counts[:, None]
+        labels = np.where(is_free, -1, order).astype(np.int32)
+        best = np.where(is_free, -np.inf, np.take_along_axis(scores, order, 1))
+        return Candidates(labels, best.astype(scores.dtype), counts)
 
 
 def _with_zeros(blocks: Sequence[Candidates], n_labels: int) -> list[Candidates]:
