@@ -37,6 +37,7 @@ def lines(
     matplotlib.figure.Figure
     """
     from matplotlib.figure import Figure  # without pyplot: no global state, no window
+    from matplotlib.ticker import LogLocator
 
     groups = list(dict.fromkeys(row[panels] for row in rows)) if panels else [None]
     shape = (len(groups), len(measures))
@@ -58,6 +59,9 @@ def lines(
             ax.set(xlabel=x, ylabel=measure, title=group)
             ax.set(**{f"{a}scale": "log" for a, k in (("x", x), ("y", measure)) if k in log})
             ax.grid(alpha=0.3)
+            if x in log:
+                tens = {"major_locator": LogLocator(subs=(1, 2, 5)), "major_formatter": "{x:g}"}
+                ax.xaxis.set(**tens, minor_formatter="")
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     return figure

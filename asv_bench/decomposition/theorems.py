@@ -12,7 +12,7 @@ import numpy as np
 
 from asv_bench.common.report import Report
 from sklearn_xc import DecompMIPSClassifier
-from sklearn_xc.search import ExactIndex, ProductIndex, SphericalIndex
+from sklearn_xc.search import make_index
 
 #: Blocks of columns, mu, and the gradients up to which labels are left alone.
 N_BLOCKS, SMOOTHING, TAUS = 8, 1.0, (0.0, 1e-3)
@@ -142,9 +142,8 @@ def measure_errors(made: Any, n_instances: int, report: Report) -> list[dict[str
     rng = np.random.default_rng(0)
     exact = [_over(W @ x, y, np.arange(len(W))) for x, y in zip(X, made.y_test, strict=False)]
     rows = []
-    kinds = {"product": ProductIndex, "spherical": SphericalIndex, "exact": ExactIndex}
-    for kind, index in kinds.items():
-        whole, blocks = index(), [index() for _ in columns]
+    for kind in ("product", "spherical", "exact"):
+        whole, blocks = make_index(kind), [make_index(kind) for _ in columns]
         whole.build(W)
         for block, part in zip(blocks, columns, strict=True):
             block.build(W, part.start, part.stop)
@@ -164,9 +163,7 @@ def measure_errors(made: Any, n_instances: int, report: Report) -> list[dict[str
             if kind == "exact":
                 scores = np.abs([V @ W[:, part].T for V, part in zip(parts, columns, strict=True)])
                 tau = np.quantile(scores, 1 - share)
-                above = [
-                    [np.flatnonzero(z > tau) for z in of_one] for of_one in scores.swapaxes(0, 1)
-                ]
+                above = [[np.flatnonzero(z) for z in one] for one in (scores > tau).swapaxes(0, 1)]
                 rows += _algorithm_2("|z| > tau_1", n, data, above, exact)
     report.table(f"Gradients from Q labels a query, {len(W):,} labels", rows)
     return rows
@@ -192,17 +189,15 @@ def _algorithm_2(kind: str, n: int, data: Any, found: Any, exact: Any) -> list[d
     """Return the rows of algorithm 2 with one round, from the labels that blocks have found."""
     (W, X, y, columns), rows = data, []
     unions = [np.unique(np.concatenate(one)) for one in found]
-    for absent in ("left out", "as printed"):
+    for absent, is_left_out in (("left out", True), ("as printed", False)):
         gradients = []
         for x, own, one, union in zip(X, y, found, unions, strict=False):
-            labels = np.r_[own, np.setdiff1d(union if absent[0] == "l" else range(len(W)), own)]
+            labels = np.r_[own, np.setdiff1d(union if is_left_out else range(len(W)), own)]
             kept = np.array([np.isin(labels, [own, *block]) for block in one])
             blocks = Blocks(kept * np.array([W[labels, part] @ x[part] for part in columns]))
             slopes = blocks.objective(pass_messages(blocks, TAUS[1], (1,))[0])[1].mean(axis=0)
             gradients.append(np.bincount(labels, slopes, len(W)))
-        rows.append(
-            _error_row(f"{kind}: algorithm 2, T = 1, {absent}", n, exact, gradients, unions)
-        )
+        rows += [_error_row(f"{kind}: algorithm 2, T = 1, {absent}", n, exact, gradients, unions)]
     return rows
 
 
