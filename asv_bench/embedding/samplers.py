@@ -150,11 +150,10 @@ def _by_model(model: Any) -> Ranker:
 def _systems(known: DataSet, options: argparse.Namespace) -> dict[str, tuple[Ranker, float]]:
     """Return what ranks labels, and the CPU seconds of the fits."""
     model, seconds = _fitted(known, options.seed)
-    of_sum, seconds_of_sum = _fitted(known, options.seed, fusion="sum")
     systems: dict[str, tuple[Ranker, float]] = {
         "embedding": (_by_vectors(model, model.label_embeddings_), seconds),
         "classifiers": (_by_vectors(model, model.coef_), seconds),
-        "sum of both": (_by_model(of_sum), seconds_of_sum),
+        "sum of both": (_by_vectors(model, model.label_embeddings_ + model.coef_), seconds),
         "fused": (_by_model(model), seconds),
     }
     if options.tree:

@@ -49,6 +49,7 @@ _CHUNK_BYTES = 2**28
     fusion_=Record("BoostedFusion", "TreeFusion", optional=True),
     vectorizer_=Tested("a vectorizer with a word per feature", is_vectorizer, optional="missing"),
     _reads_texts=Number("bool"),
+    _has_two_scores=Number("bool"),
     _features=Record("KnownFeatures", optional=True),
     _described=Array("bool", "labels", optional=True),
     _known=Array("bool", lambda model: model._n_known()),
@@ -68,7 +69,8 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
       after a fit without label features;
     * ``_known``: features of instances or label texts in the fit, bool of shape (n_features,); for
       texts, whether there were any, bool of shape (1,);
-    * ``_seen``: summed weights of the training instances of each label.
+    * ``_seen``: summed weights of the training instances of each label;
+    * ``_has_two_scores``: whether a label has the scores of embedding and classifier alone.
     """
 
     _has_shortlist = True
@@ -264,8 +266,8 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
         return LabelRanking(
             self.label_embeddings_,
             self.coef_,
-            self._features,
-            self._means,
+            None if self._has_two_scores else self._features,
+            None if self._has_two_scores else self._means,
             unseen,
             self._n_threads,
             index,

@@ -12,7 +12,7 @@ training rows, 30 to 480 held-out instances, by the tree and a tenth of the sum,
 this: Delicious 47.1, 22.7, 54.3; cooking.stackexchange 47.4, 53.6, 56.1; citeulike-t 36.4, 21.4,
 41.3; WordNet 10.3, 9.7, 11.3.
 
-``fusion="tree"``: a regression tree added to the sum of all scores, as in the paper.
+``fusion="tree"``: the paper's F, a regression tree added to the sum of two scores.
 """
 
 from typing import Any, NamedTuple
@@ -37,11 +37,6 @@ _PROMISING = 32
 _MOST = 2**18
 #: Folds of instances in which trees and logistic model are compared.
 _FOLDS = 3
-#: The single tree: least pairs of a leaf, and as a share of all, so that its value, a share of
-#: relevant pairs, depends on many. With the pairs of 400 instances, 25 and 50 gave 0.4 to
-#: 1.2 points more of precision@1 than 1 and 10; with 1 to 2 million pairs, those of 100 to 200 gave
-#: 0.2 to 0.3 points more than 25 (WordNet, Tate, YSO), and 400 up to 1 point less.
-_MIN_PAIRS_OF_LEAF, _MIN_SHARE_OF_LEAF = 25, 1e-4
 
 
 class ShortlistPairs(NamedTuple):
@@ -73,21 +68,31 @@ class ShortlistPairs(NamedTuple):
         ranking: LabelRanking,
         n_candidates: int,
         n_labels: int,
+        *,
+        with_own: bool,
     ) -> "ShortlistPairs":
         """Return instances, with embeddings V, paired with the labels of their shortlists.
 
-        Labels of their own that are not there are left out: they always hold, and have low scores.
+        Labels of their own that are not there have low scores, and always hold: `with_own` adds
+        them, as the paper does.
         """
         known = np.flatnonzero(~ranking.is_blank(examples.X, V))
         examples, V = examples.take(known), V[known]
         X = examples.X
         true = examples.positives
         n = len(known)
-        labels = np.sort(ranking.shortlist(X, V, n_candidates), axis=1)
+        labels = ranking.shortlist(X, V, n_candidates)
+        counts = np.diff(true.indptr)
+        if with_own:
+            own = np.full((n, counts.max(initial=0)), -1)
+            own[np.arange(own.shape[1]) < counts[:, None]] = true.labels
+            labels = np.hstack([labels, own])
+        labels = np.sort(labels, axis=1)
         at = labels >= 0
+        at[:, 1:] &= labels[:, 1:] != labels[:, :-1]
         of, label = np.nonzero(at)[0], labels[at]
-        own = np.repeat(np.arange(n), np.diff(true.indptr)) * n_labels + true.labels
-        is_own = np.isin(of * n_labels + label, own)
+        pairs = np.repeat(np.arange(n), counts) * n_labels + true.labels
+        is_own = np.isin(of * n_labels + label, pairs)
         scores = ranking.scores(X, V, labels)[at]
         return cls(scores, label, is_own, examples.weight[of], known[of])
 
@@ -174,9 +179,7 @@ class TreeFusion(ScoreFusion):
 
     Notes
     -----
-    Source: appendix C, "Inference (Score Fusion)", of [1]_; the minimum of pairs in a leaf is ours.
-    From fewer than 50 pairs the tree is one leaf, and fused scores rank labels as the plain sum
-    does. Labels without training instances have frequency 0 and share the leaves of rare labels.
+    Source: appendix C, "Inference (Score Fusion)", of [1]_.
 
     References
     ----------
@@ -189,11 +192,7 @@ class TreeFusion(ScoreFusion):
         from sklearn.tree import DecisionTreeRegressor
 
         features = np.column_stack([pairs.scores, frequencies]).astype(np.float32)
-        regressor = DecisionTreeRegressor(
-            max_depth=7,
-            min_samples_leaf=max(_MIN_PAIRS_OF_LEAF, int(_MIN_SHARE_OF_LEAF * len(features))),
-            random_state=self.random_state,
-        )
+        regressor = DecisionTreeRegressor(max_depth=7, random_state=self.random_state)
         target = np.asarray(pairs.is_own, np.float64)
         grown = regressor.fit(features, target, sample_weight=pairs.weight).tree_
         self.n_scores_ = pairs.scores.shape[1]

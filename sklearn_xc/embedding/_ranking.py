@@ -85,14 +85,14 @@ def is_exact(parameter: Any) -> bool:
 
 
 class LabelRanking:
-    """Scores of labels: embedding, classifier, features if known, mean, mean of features.
+    """Scores of labels: embedding, classifier; features, mean, mean of features if known.
 
     Parameters
     ----------
     embeddings, classifiers : ndarray of float of shape (n_labels, dim)
     features : KnownFeatures or None
         If they are known, instances that are texts must come with features.
-    means : LabelMeans
+    means : LabelMeans or None
     unseen : ndarray of int of shape (n_unseen,)
         Labels that nothing is known about, ascending; they are in no list. Not all labels.
     n_jobs : int or None
@@ -110,7 +110,7 @@ class LabelRanking:
         embeddings: np.ndarray,
         classifiers: np.ndarray,
         features: KnownFeatures | None,
-        means: LabelMeans,
+        means: LabelMeans | None,
         unseen: np.ndarray,
         n_jobs: int | None,
         index: LabelIndex | None = None,
@@ -124,8 +124,8 @@ class LabelRanking:
             embeddings,
             classifiers,
             *([] if features is None else [features.rows]),
-            means.vectors,
-            *([] if means.words is None else [means.words]),
+            *([] if means is None else [means.vectors]),
+            *([] if means is None or means.words is None else [means.words]),
         ]
 
     @property
@@ -175,7 +175,7 @@ class LabelRanking:
             return labels
         near, cosines = self._features.nearest(_features_of(X), size, self._n_jobs, self.unseen)
         listed = [labels, np.where(cosines > 0, near, -1)]
-        if self._index is None:
+        if self._index is None and self._means is not None:
             listed.append(self._nearest(self._means.vectors, V, size))
         labels = np.sort(np.concatenate(listed, axis=1), axis=1)
         labels[:, 1:][labels[:, 1:] == labels[:, :-1]] = -1

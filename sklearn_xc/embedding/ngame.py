@@ -154,9 +154,10 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         instance is cloned.
     fusion : {"boosting", "tree", "sum"}, default="boosting"
         How the scores of a pair are fused. "boosting": the probability that the label is relevant,
-        by gradient boosting and a logistic model, mixed as suits held-out instances best. "tree":
-        the value of a regression tree plus the sum of the scores, as in [1]_. "sum": the sum of
-        the scores alone; the other two fall back to it if nothing can be held out.
+        by gradient boosting and a logistic model, mixed as suits held-out instances best, from up
+        to five scores; their sum if nothing can be held out. "sum": the sum of two, the inner
+        products with embedding and classifier, of labels with the best classifiers. "tree": this
+        sum plus the value of a regression tree, as in [1]_.
     validation_fraction : float or "auto", default="auto"
         The share of the instances to hold out for `fusion` and the threshold of predictions, at
         most 10,000 instances. 0 holds nothing out. "auto" is a tenth, or 300 instances if that is
@@ -248,9 +249,9 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
 
     Source: [1]_. It differs in the encoder, which is a transformer there; in that each instance
     has the same weight in a step, however many labels are within its margin; in the margin of the
-    classifiers, 0.5; in that fused scores also use the cosine of the features and the means of
-    instances, and treat labels without training instances like the rarest ones; and in `fusion`,
-    which learns only from the pairs of shortlists.
+    classifiers, 0.5; and, unless `fusion` is "tree", in that fused scores also use the cosine of
+    the features and the means of instances, treat labels without training instances like the
+    rarest ones, and are learned only from the pairs of shortlists.
 
     References
     ----------
@@ -434,6 +435,7 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         sampler = self._new_sampler()
         copy_index(self.index, f"{name}: index")
         self._reads_texts = self._ask("reads") == "texts"
+        self._has_two_scores = self.fusion != "boosting"
         self.__dict__.pop("vectorizer_", None)  # of an earlier fit
         if not self._reads_texts and not isinstance(self.vectorizer, str | None):
             raise ValueError(
@@ -640,12 +642,18 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
 
     def _fit_fusion(self, examples: Examples, V: np.ndarray, seed: int) -> None:
         """Fit the fusion to the pairs of shortlists, if some are relevant and some are not."""
-        ranking = self._ranking(with_index=True)
-        n_labels = len(self.classes_)
-        pairs = ShortlistPairs.of_shortlists(examples, V, ranking, self.n_candidates, n_labels)
-        # Every label of a held-out instance also has training instances, by choice: labels without
-        # any would seem to be always wrong. When fused, they count as the rarest.
-        pairs = pairs.take(np.flatnonzero(self._seen.counts[pairs.label] > 0))
+        pairs = ShortlistPairs.of_shortlists(
+            examples,
+            V,
+            self._ranking(with_index=True),
+            self.n_candidates,
+            len(self.classes_),
+            with_own=self._has_two_scores,
+        )
+        if not self._has_two_scores:
+            # Every label of a held-out instance also has training instances, by choice: labels
+            # without any would seem to be always wrong. When fused, they count as the rarest.
+            pairs = pairs.take(np.flatnonzero(self._seen.counts[pairs.label] > 0))
         if pairs.is_own.any() and not pairs.is_own.all():
             fusion = FUSIONS[self.fusion](random_state=seed)
             self.fusion_ = fusion.fit(pairs, self._seen.counts[pairs.label])

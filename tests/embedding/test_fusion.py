@@ -9,13 +9,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_xc._training import boosting
 from sklearn_xc.embedding import _fusion
-from sklearn_xc.embedding._fusion import (
-    _MIN_PAIRS_OF_LEAF,
-    FUSIONS,
-    BoostedFusion,
-    ShortlistPairs,
-    TreeFusion,
-)
+from sklearn_xc.embedding._fusion import FUSIONS, BoostedFusion, ShortlistPairs, TreeFusion
 
 WAYS = sorted(FUSIONS)
 
@@ -53,9 +47,7 @@ class TestTree:
         pairs, frequency = make_pairs(n_scores=n_scores, weighted=weighted)
         fusion = TreeFusion(random_state=0).fit(pairs, frequency)
         assert fusion.n_scores_ == n_scores
-        tree = DecisionTreeRegressor(
-            max_depth=7, min_samples_leaf=_MIN_PAIRS_OF_LEAF, random_state=0
-        )
+        tree = DecisionTreeRegressor(max_depth=7, random_state=0)
         tree.fit(features_of(pairs, frequency), pairs.is_own, sample_weight=pairs.weight)
         pairs, frequency = make_pairs(seed=1, n_scores=n_scores)
         expected = tree.predict(features_of(pairs, frequency)) + pairs.scores.sum(axis=1)

@@ -59,7 +59,7 @@ def fitted(data):
 @pytest.fixture(scope="module")
 def untrained(data):
     """Return a model whose fused scores are the sum of all."""
-    return make_with(**UNTRAINED, fusion="sum", validation_fraction=0).fit(*data)
+    return make_with(**UNTRAINED, validation_fraction=0).fit(*data)
 
 
 class TestAgainstScikitLearn:
@@ -112,7 +112,7 @@ class TestAgainstScikitLearn:
 
 class TestWithout:
     def test_scores_are_three(self, data, new):
-        model = make_with(vectorizer=None, fusion="sum", validation_fraction=0).fit(*data)
+        model = make_with(vectorizer=None, validation_fraction=0).fit(*data)
         assert model.vectorizer_ is None
         assert model._features is None
         assert model._means.words is None
