@@ -1,15 +1,21 @@
-"""The methods that the softmax estimators are compared with, as one estimator."""
+"""The softmax estimators under the protocol of the authors of U-max: u from 0, mini-batches."""
 
-from numbers import Integral, Real
+from collections.abc import Callable
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
 
-from asv_bench.softmax.biased_rules import BIASED_RULES, ShiftedSettings
+import numpy as np
+
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc._input.sklearn_private import Interval, StrOptions
-from sklearn_xc.softmax.classifier import SoftmaxClassifier
+from sklearn_xc._compile.jit import inlined, scratch
+from sklearn_xc._input.sklearn_private import Interval
+from sklearn_xc.softmax.kernels.batch import unshrunk
+from sklearn_xc.softmax.kernels.rules import RULES, SampledClasses, TargetClass
 from sklearn_xc.softmax.problem import SoftmaxProblem
 from sklearn_xc.softmax.sgd import SgdSettings
 
-#: Methods and their names in tables.
+#: Rules and their names in tables.
 METHODS = {
     "ove": "one-vs-each",
     "nce": "noise-contrastive",
@@ -19,102 +25,101 @@ METHODS = {
 }
 
 
-class SampledSoftmax(SoftmaxClassifier):
-    """Linear softmax classifier trained by one of the methods that came before U-max.
+def explicit_batch_step(take_step: Callable[..., Any]) -> Any:
+    """Return the ``batch_step`` that takes a step for each pair, all from the same weights."""
 
-    The loop is that of :class:`sklearn_xc.SoftmaxUMax`; only the step differs. "ove", "nce" and
-    "is" are biased: they follow the gradients of other objectives. "vanilla" and "raman" are the
-    double sum without a guard, and with another parameterisation of u.
+    @inlined
+    def take_batch_step(work, q, p, precision):
+        size, m = q.shape
+        alpha, s_of = scratch(m, np.float64), scratch(m, np.float64)
+        q_of, c_of = scratch(m, np.float64), scratch(m, np.float64)
+        p_of = scratch(m, np.float64)
+        for i in range(size):
+            place = work.place[i]
+            n = 0
+            for k in range(m):
+                if k != place:
+                    alpha[n], q_of[n], c_of[n] = work.alpha[k], q[i, k], work.c[k]
+                    s_of[n] = unshrunk(q[i, k], work.c[k], work.b[k])
+                    n += 1
+            own, c_y = work.own[i], work.c_y[i]
+            target = TargetClass(unshrunk(own, c_y, work.b_y[i]), own, c_y)
+            sampled = SampledClasses(alpha[:n], s_of[:n], q_of[:n], c_of[:n])
+            work.u[i], work.totals[i] = take_step(
+                work.scale[i],
+                work.gram[i * size + i],
+                target,
+                sampled,
+                work.u[i],
+                p_of[:n],
+                (),
+            )
+            n = 0
+            for k in range(m):
+                p[i, k] = 0.0
+                if k != place:
+                    p[i, k] = p_of[n]
+                    n += 1
+
+    return take_batch_step
+
+
+class SampledSoftmax(SoftmaxUMax):
+    """``SoftmaxUMax`` with the defaults of the authors, and mini-batches of explicit steps.
 
     Parameters
     ----------
-    method : {"ove", "nce", "is", "vanilla", "raman"}, default="is"
-        The step; see ``biased_rules`` for losses and sources.
-    n_negatives : int, default=5
-        Classes sampled at each step.
-    sampling : {"uniform", "frequency"}, default="uniform"
-        As of :class:`sklearn_xc.SoftmaxUMax`; "nce" is for uniform noise alone.
+    rule, sampling, init, fit_intercept, n_hard_negatives, n_negatives, early_stopping, tol
+    max_iter, learning_rate, random_state, n_jobs
+        As of :class:`sklearn_xc.SoftmaxUMax`.
     batch_size : int, default=1
-        Instances of a step, 1 for "vanilla" and "raman"; the paper's is 100 for the others.
-    delta : float, default=1.0
-        Of the lift, for "raman".
-    shift : float, default=1.0
-        Of "raman": u is replaced with ``u + shift * x.w_y``. 0 is U-max.
-    fit_intercept : bool, default=False
-        As of :class:`sklearn_xc.SoftmaxUMax`.
-    alpha, init, learning_rate, decay and further parameters
-        As of :class:`sklearn_xc.SoftmaxUMax`.
+        Instances of a step; more than 1 for the rules "ove", "nce" and "is" alone.
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        **SoftmaxClassifier._parameter_constraints,
-        "method": [StrOptions(set(METHODS))],
+        **SoftmaxUMax._parameter_constraints,
         "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "delta": [Interval(Real, 0, None, closed="neither")],
-        "shift": [Interval(Real, 0, 1, closed="both")],
     }
 
     def __init__(
         self,
-        method="is",
+        rule="is",
         *,
-        n_negatives=5,
         sampling="uniform",
-        batch_size=1,
-        delta=1.0,
-        shift=1.0,
-        fit_intercept=False,
         init="zero",
+        fit_intercept=False,
         n_hard_negatives=0,
-        alpha=0.0,
-        learning_rate="auto",
-        decay=0.9,
-        max_iter=50,
+        n_negatives=5,
+        batch_size=1,
         early_stopping="auto",
-        validation_fraction="auto",
         tol=1e-3,
-        label_names=None,
-        top_k=100,
-        warm_start=False,
-        max_memory=None,
-        n_jobs=None,
+        max_iter=50,
+        learning_rate="auto",
         random_state=None,
-        verbose=0,
+        n_jobs=None,
     ):
-        self.method = method
-        self.n_negatives = n_negatives
-        self.sampling = sampling
+        super().__init__(
+            rule=rule,
+            sampling=sampling,
+            init=init,
+            fit_intercept=fit_intercept,
+            n_hard_negatives=n_hard_negatives,
+            n_negatives=n_negatives,
+            early_stopping=early_stopping,
+            tol=tol,
+            max_iter=max_iter,
+            learning_rate=learning_rate,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
         self.batch_size = batch_size
-        self.delta = delta
-        self.shift = shift
-        self.fit_intercept = fit_intercept
-        self.init = init
-        self.n_hard_negatives = n_hard_negatives
-        self.alpha = alpha
-        self.learning_rate = learning_rate
-        self.decay = decay
-        self.max_iter = max_iter
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.tol = tol
-        self.label_names = label_names
-        self.top_k = top_k
-        self.warm_start = warm_start
-        self.max_memory = max_memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
-        rule = BIASED_RULES[self.method]
-        if self.method == "nce" and self.sampling != "uniform":
-            raise ValueError(f'method="nce" needs sampling="uniform". Got {self.sampling!r}.')
-        if self.batch_size > 1 and rule.batch_step is None:
-            raise ValueError(f'method="{self.method}" needs batch_size=1. Got {self.batch_size}.')
-        if self.method == "raman":
-            shifted = ShiftedSettings(float(self.delta), float(self.shift))
-            rule = rule._replace(settings=shifted)
-        return SgdSettings(rule, self.n_negatives, self.batch_size, seed, sampling=self.sampling)
+        settings = super()._settings(problem, seed)
+        if self.batch_size == 1:
+            return settings
+        rule = RULES[self.rule]._replace(batch_step=explicit_batch_step(RULES[self.rule].step))
+        return replace(settings, rule=rule, batch_size=self.batch_size)
 
 
 class FromZero:

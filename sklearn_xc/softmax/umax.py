@@ -2,11 +2,14 @@
 
 from numbers import Real
 
-from sklearn_xc._input.sklearn_private import Interval
+from sklearn_xc._input.sklearn_private import Interval, StrOptions
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
 from sklearn_xc.softmax.kernels.rules import RULES, UMaxSettings
 from sklearn_xc.softmax.problem import SoftmaxProblem
 from sklearn_xc.softmax.sgd import SgdSettings
+
+#: What a rule needs, besides no hard negatives.
+_NEEDS = {"nce": ("sampling", "uniform"), "raman": ("init", "zero")}
 
 
 class SoftmaxUMax(SoftmaxClassifier):
@@ -20,8 +23,8 @@ class SoftmaxUMax(SoftmaxClassifier):
     each instance's log-normaliser [1]_. A step reads only `n_negatives` + 1 weight vectors, on the
     non-zeros of one instance: its cost depends neither on the number of classes nor on that of
     instances, and its gradients are unbiased, unlike those of sampled softmax, noise-contrastive
-    estimation or one-vs-each. U-max lifts u_i where the sampled classes prove it too low by more
-    than `delta`; without this, gradients can be arbitrarily large.
+    estimation or one-vs-each, which `rule` offers for comparison. U-max lifts u_i where the sampled
+    classes prove it too low; without this, gradients can be arbitrarily large.
 
     :class:`ImplicitSoftmaxSGD` tolerates larger learning rates and offers mini-batches: try it
     first.
@@ -39,8 +42,18 @@ class SoftmaxUMax(SoftmaxClassifier):
         which costs as much as a prediction for all instances; with more than 2,048 classes, only
         once, at the start. Gradients stay unbiased and lose most of their variance. "auto" is 5;
         without hard negatives, one step can undo an epoch.
-    delta : float, default=1.0
-        u_i is lifted where it is more than this below what the sampled classes allow.
+    rule : {"umax", "scent", "vanilla", "raman", "ove", "nce", "is"} or float, default="umax"
+        The step. "umax" lifts u_i where it is more than 1 below what the sampled classes allow; a
+        float is another such bound, delta in [1]_. "scent" [2]_ replaces exp(u_i) by the mean of
+        itself and the step's own estimate of it before the weights move: rates may be ten times
+        higher, and u_i follows at once. The others are there to be compared with. "vanilla" never
+        lifts u_i: unbiased, and its steps may be arbitrarily long. "raman" is U-max with u_i plus
+        the score of the instance's class as the variable; it needs ``init="zero"``. Three minimise
+        something else than the log-loss, and are biased: "ove", one-vs-each, minimises an upper
+        bound of it; "is", importance sampling, what is on average a lower bound, because it takes
+        the logarithm of a sampled sum; "nce", noise-contrastive estimation, a loss whose optimum is
+        that of the log-loss only with a model that can normalise itself; it needs
+        ``sampling="uniform"``. "raman" and "nce" take no hard negatives.
     fit_intercept : bool, default=True
         Whether to train intercepts b, without a ridge, starting from the log frequencies of the
         classes. An instance without features then has these frequencies as its probabilities.
@@ -140,6 +153,8 @@ class SoftmaxUMax(SoftmaxClassifier):
     ----------
     .. [1] F. Fagan and G. Iyengar, "Unbiased scalable softmax optimization", arXiv:1803.08577,
        2018.
+    .. [2] X. Wei, L. Zhou, B. Wang, C.-J. Lin and T. Yang, "A geometry-aware efficient algorithm
+       for compositional entropic risk minimization", arXiv:2602.02877, 2026.
 
     Examples
     --------
@@ -156,7 +171,10 @@ class SoftmaxUMax(SoftmaxClassifier):
     _diverging_advice = ", or use ImplicitSoftmaxSGD."
     _parameter_constraints: dict = {  # noqa: RUF012
         **SoftmaxClassifier._parameter_constraints,
-        "delta": [Interval(Real, 0, None, closed="neither")],
+        "rule": [
+            StrOptions(RULES.keys() - {"implicit"}),
+            Interval(Real, 0, None, closed="neither"),
+        ],
     }
 
     def __init__(
@@ -165,7 +183,7 @@ class SoftmaxUMax(SoftmaxClassifier):
         *,
         n_negatives=5,
         n_hard_negatives="auto",
-        delta=1.0,
+        rule="umax",
         fit_intercept=True,
         sampling="frequency",
         init="means",
@@ -186,7 +204,7 @@ class SoftmaxUMax(SoftmaxClassifier):
         self.alpha = alpha
         self.n_negatives = n_negatives
         self.n_hard_negatives = n_hard_negatives
-        self.delta = delta
+        self.rule = rule
         self.fit_intercept = fit_intercept
         self.sampling = sampling
         self.init = init
@@ -205,7 +223,16 @@ class SoftmaxUMax(SoftmaxClassifier):
         self.verbose = verbose
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
-        rule = RULES["umax"]._replace(settings=UMaxSettings(float(self.delta)))
-        return SgdSettings(
-            rule, self.n_negatives, 1, seed, n_hard=self._n_hard(), sampling=self.sampling
-        )
+        rule, n_hard = self.rule, self._n_hard()
+        if rule in _NEEDS:
+            name, value = _NEEDS[rule]
+            n_hard = 0 if self.n_hard_negatives == "auto" else n_hard
+            if getattr(self, name) != value or n_hard:
+                raise ValueError(
+                    f"SoftmaxUMax: rule={rule!r} needs {name}={value!r} and n_hard_negatives=0 or "
+                    f"'auto'. Got {name}={getattr(self, name)!r} and n_hard_negatives={n_hard}."
+                )
+        step = RULES["umax" if isinstance(rule, Real) else rule]
+        if isinstance(rule, Real):
+            step = step._replace(settings=UMaxSettings(float(rule)))
+        return SgdSettings(step, self.n_negatives, 1, seed, n_hard=n_hard, sampling=self.sampling)

@@ -63,7 +63,9 @@ def test_numpy_makes_the_implicit_steps(rate):
     np.testing.assert_allclose(ours.V, twin.V, atol=1e-8)
 
 
-@pytest.mark.parametrize(("method", "batch_size"), [*((m, 1) for m in METHODS), ("is", 20)])
+@pytest.mark.parametrize(
+    ("method", "batch_size"), [*((m, 1) for m in METHODS), ("is", 20), ("scent", 1)]
+)
 def test_a_method_learns(split, method, batch_size):
     rate = (0.05 if method == "vanilla" else 0.3) * batch_size
     model = SampledSoftmax(

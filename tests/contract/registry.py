@@ -200,7 +200,7 @@ ENTRIES = {
             "auto": {"learning_rate": "auto"},
         },
         checked=({"max_iter": 20, "tol": 0.03},),
-        refused={**SOFTMAX, "delta": [0, -1.0, NAN, INF, "a", True]},
+        refused={**SOFTMAX, "rule": [0, -1.0, NAN, INF, "implicit", True]},
         memory=(({}, "the weights, 5 classes"),),
         many_labels={"init": "zero"},
         spoilt={"alpha": 3000.0},

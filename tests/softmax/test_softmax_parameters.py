@@ -9,7 +9,7 @@ from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
 
 each_estimator = pytest.mark.parametrize("estimator", [SoftmaxUMax, ImplicitSoftmaxSGD])
-OWN = {SoftmaxUMax: "delta", ImplicitSoftmaxSGD: "batch_size"}
+OWN = {SoftmaxUMax: "rule", ImplicitSoftmaxSGD: "batch_size"}
 
 
 def section(estimator, title):
@@ -43,3 +43,17 @@ def test_constraints_are_those_of_the_signature(estimator):
     names = set(inspect.signature(estimator).parameters)
     assert set(estimator._parameter_constraints) == names
     assert names == set(SoftmaxClassifier._parameter_constraints) | {OWN[estimator]}
+
+
+@pytest.mark.parametrize(
+    ("rule", "needs", "wrong"),
+    [
+        ("nce", {"sampling": "uniform"}, {"sampling": "frequency"}),
+        ("raman", {"init": "zero"}, {"n_hard_negatives": 2}),
+    ],
+)
+def test_rules_that_need_other_parameters(rule, needs, wrong, xy):
+    model = SoftmaxUMax(rule=rule, learning_rate=0.1, max_iter=2, **needs).fit(*xy)
+    assert model.n_iter_ == 2
+    with pytest.raises(ValueError, match=f"rule='{rule}' needs .* Got "):
+        model.set_params(**wrong).fit(*xy)

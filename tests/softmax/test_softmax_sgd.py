@@ -6,10 +6,9 @@ import scipy.optimize
 import scipy.sparse as sp
 import scipy.special
 
-from asv_bench.softmax.biased_rules import BIASED_RULES
 from sklearn_xc._input.data import CsrRows
 from sklearn_xc.softmax import sgd as softmax_sgd
-from sklearn_xc.softmax.kernels.rules import RULES, UMaxSettings
+from sklearn_xc.softmax.kernels.rules import RULES
 from sklearn_xc.softmax.problem import SoftmaxProblem
 from sklearn_xc.softmax.sgd import SgdSettings, run_epoch, search_hard_negatives
 from sklearn_xc.softmax.state import SoftmaxState
@@ -17,12 +16,9 @@ from sklearn_xc.softmax.state import SoftmaxState
 K, D = 5, 8
 
 
-def settings_of(method, *counts, lift=True, **others):
-    """Return settings by the name of a rule; without its lift, U-max is the plain gradient."""
-    rule = (RULES | BIASED_RULES)[method]
-    if method == "umax" and not lift:
-        rule = rule._replace(settings=UMaxSettings(delta=np.inf))
-    return SgdSettings(rule, *counts, **others)
+def settings_of(method, *counts, **others):
+    """Return settings by the name of a rule."""
+    return SgdSettings(RULES[method], *counts, **others)
 
 
 def make_rows(empty=(), dtype=np.float64):
@@ -164,11 +160,11 @@ WEIGHTS = {
 
 
 @pytest.mark.parametrize(("weight", "n_hard"), WEIGHTS.values(), ids=WEIGHTS)
-@pytest.mark.parametrize("method", ["umax", "implicit"])
+@pytest.mark.parametrize("method", ["vanilla", "implicit"])
 def test_an_epoch_of_all_classes_is_the_gradient(method, weight, n_hard):
     """In however many visits: the step of a pair is in proportion to its weight."""
     problem = make_problem(weight=weight)
-    settings = settings_of(method, K, 1, 0, n_hard, lift=False)
+    settings = settings_of(method, K, 1, 0, n_hard)
     by_W, expected_W, by_u, expected_u = moves_of(problem, settings)
     np.testing.assert_allclose(by_W, expected_W, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(by_u, expected_u, rtol=1e-4, atol=1e-4)

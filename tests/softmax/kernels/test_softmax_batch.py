@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from asv_bench.softmax.biased_rules import BIASED_RULES
+from asv_bench.softmax.biased_softmax import explicit_batch_step
 from sklearn_xc._compile.arithmetic import sampling
 from sklearn_xc._compile.arithmetic.sampling import (
     ClassSampler,
@@ -74,8 +74,8 @@ def with_uneven_shares(data):
 
 
 def kernels(method):
-    rule = (RULES | BIASED_RULES)[method]
-    return softmax_batch_kernels(rule.batch_step)
+    rule = RULES[method]
+    return softmax_batch_kernels(rule.batch_step or explicit_batch_step(rule.step))
 
 
 def run(data, method, bounds, first, last, *, rate, slowing, ridge, m, function=None):
