@@ -7,7 +7,8 @@ Nothing here makes an array of n_samples x n_labels entries::
         v
       Hits         hits.py          which of the k best are true; all metrics at k read this record
         |
-        +-- at_k.py                 precision, recall, nDCG, coverage, macro-F1
+        +-- at_k.py                 precision, recall, nDCG, MRR, MAP, LRAP, hit rate, coverage,
+        |                           macro-F1
         +-- propensity_scored.py    propensities, PSP, PSnDCG, and what an order is best for
         v
     gains.py                        nDCG of each instance, for choices on held-out instances
@@ -24,11 +25,15 @@ Nothing here makes an array of n_samples x n_labels entries::
 """
 
 from sklearn_xc.metrics.at_k import (
+    average_precision_at_k,
     coverage_at_k,
+    hit_rate_at_k,
+    lrap_at_k,
     macro_f1_at_k,
     ndcg_at_k,
     precision_at_k,
     recall_at_k,
+    reciprocal_rank_at_k,
 )
 from sklearn_xc.metrics.bootstrap import paired_bootstrap
 from sklearn_xc.metrics.calibration import expected_calibration_error
@@ -38,11 +43,14 @@ from sklearn_xc.metrics.scorers import TopKScorer, get_scorer
 
 __all__ = [
     "TopKScorer",
+    "average_precision_at_k",
     "coverage_at_k",
     "expected_calibration_error",
     "get_scorer",
     "hierarchical_f1",
     "hierarchical_precision_recall_f1",
+    "hit_rate_at_k",
+    "lrap_at_k",
     "macro_f1_at_k",
     "ndcg_at_k",
     "paired_bootstrap",
@@ -51,4 +59,5 @@ __all__ = [
     "psndcg_at_k",
     "psp_at_k",
     "recall_at_k",
+    "reciprocal_rank_at_k",
 ]

@@ -1,4 +1,4 @@
-"""Precision, recall, nDCG, coverage and macro-F1 of the k best labels."""
+"""Metrics of the k best labels: means over rows, coverage and macro-F1."""
 
 from typing import Any
 
@@ -220,6 +220,271 @@ def best_gains(n_true: np.ndarray, ks: tuple[int, ...]) -> np.ndarray:
     # The same running sum as that of the gains: a perfect row then gives exactly 1.
     best = np.cumsum(discounts(max(ks)))
     return best[np.clip(n_true[:, None], 1, ks) - 1]
+
+
+def reciprocal_rank_at_k(
+    Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None, classes: Any = None
+) -> Any:
+    r"""Return MRR@k: the mean over rows of 1 / rank of the first hit.
+
+    A row without a hit among the first k labels counts 0, as does a row without a true label.
+
+    Parameters
+    ----------
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
+        Indicator, or one class per row, as in :func:`precision_at_k`.
+    topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
+        The ranked labels, as in :func:`precision_at_k`.
+    k : int or sequence of int, default=5
+        The cut-offs.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows in the mean.
+    classes : array-like of shape (n_labels,), default=None
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
+
+    Returns
+    -------
+    float or ndarray of shape (len(k),), float64
+        In [0, 1]; a float for an int `k`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid; the message names it and says what was expected.
+    TypeError
+        For a masked array.
+
+    Notes
+    -----
+    .. math:: MRR@k = \frac{1}{n} \sum_i
+              \max_{r \le k} \frac{[\,l_{ir} \text{ is true for row } i\,]}{r}
+
+    Source: [1]_, which looks at the first five.
+
+    References
+    ----------
+    .. [1] Voorhees, "The TREC-8 Question Answering Track Report", TREC 1999.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from sklearn_xc.metrics import reciprocal_rank_at_k
+    >>> Y = csr_array(np.array([[1, 0, 1, 0], [0, 1, 0, 0]]))
+    >>> reciprocal_rank_at_k(Y, np.array([[2, 0], [3, 1]]), k=2)
+    0.75
+    """
+    return measure(mean_of(reciprocal_rank_of_rows), Y_true, topk, k, sample_weight, classes)
+
+
+def reciprocal_rank_of_rows(hits: Hits, ks: tuple[int, ...]) -> np.ndarray:
+    """Return MRR@k of each row for each k, shape (n_samples, len(ks))."""
+    ranks = np.arange(1, hits.hit.shape[1] + 1)
+    return np.maximum.accumulate(hits.hit / ranks, axis=1)[:, np.asarray(ks) - 1]
+
+
+def average_precision_at_k(
+    Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None, classes: Any = None
+) -> Any:
+    r"""Return MAP@k: the mean over rows of the average precision of the first k labels.
+
+    The average precision of a row is the sum of precision@r over the ranks r <= k of its hits,
+    divided by min(k, number of true labels): a row whose first labels are all true reaches 1. A row
+    without a true label counts 0.
+
+    Parameters
+    ----------
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
+        Indicator, or one class per row, as in :func:`precision_at_k`.
+    topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
+        The ranked labels, as in :func:`precision_at_k`.
+    k : int or sequence of int, default=5
+        The cut-offs.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows in the mean.
+    classes : array-like of shape (n_labels,), default=None
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
+
+    Returns
+    -------
+    float or ndarray of shape (len(k),), float64
+        In [0, 1]; a float for an int `k`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid; the message names it and says what was expected.
+    TypeError
+        For a masked array.
+
+    See Also
+    --------
+    lrap_at_k : Divides by the number of true labels, whatever k is.
+
+    Notes
+    -----
+    .. math:: MAP@k = \frac{1}{n} \sum_i \frac{1}{\min(k, |y_i|)}
+              \sum_{r=1}^{k} [\,l_{ir} \text{ is true for row } i\,] \, P_i@r
+
+    with :math:`P_i@r` the precision@r of row i. Source: [1]_. With one true label per row, it is
+    MRR@k.
+
+    References
+    ----------
+    .. [1] McFee et al., "The Million Song Dataset Challenge", WWW 2012 Companion.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from sklearn_xc.metrics import average_precision_at_k
+    >>> Y = csr_array(np.array([[1, 0, 1, 0], [0, 1, 0, 0]]))
+    >>> average_precision_at_k(Y, np.array([[3, 2], [1, 3]]), k=[1, 2])
+    array([0.5  , 0.625])
+    """
+    return measure(mean_of(average_precision_of_rows), Y_true, topk, k, sample_weight, classes)
+
+
+def average_precision_of_rows(hits: Hits, ks: tuple[int, ...]) -> np.ndarray:
+    """Return MAP@k of each row for each k, shape (n_samples, len(ks))."""
+    return up_to(ks, _precision_at_hits(hits)) / np.clip(hits.true.counts[:, None], 1, ks)
+
+
+def lrap_at_k(
+    Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None, classes: Any = None
+) -> Any:
+    r"""Return LRAP@k: the label ranking average precision, where only the first k labels count.
+
+    For each true label at a rank r <= k, take precision@r; for other true labels, 0. Then take the
+    mean over the true labels of each row, and the mean over all rows. A row without a true label
+    counts 0; a row with more than k true labels cannot reach 1.
+
+    Parameters
+    ----------
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
+        Indicator, or one class per row, as in :func:`precision_at_k`.
+    topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
+        The ranked labels, as in :func:`precision_at_k`.
+    k : int or sequence of int, default=5
+        The cut-offs.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows in the mean.
+    classes : array-like of shape (n_labels,), default=None
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
+
+    Returns
+    -------
+    float or ndarray of shape (len(k),), float64
+        In [0, 1]; a float for an int `k`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid; the message names it and says what was expected.
+    TypeError
+        For a masked array.
+
+    See Also
+    --------
+    average_precision_at_k : Divides by at most k.
+    sklearn.metrics.label_ranking_average_precision_score : For dense scores of all labels.
+
+    Notes
+    -----
+    .. math:: LRAP@k = \frac{1}{n} \sum_i \frac{1}{|y_i|}
+              \sum_{r=1}^{k} [\,l_{ir} \text{ is true for row } i\,] \, P_i@r
+
+    with :math:`P_i@r` the precision@r of row i. Source: [1]_, for rankings of all labels. For
+    those, it equals scikit-learn's if no scores are tied and each row has a true label: there, a
+    row without one counts 1.
+
+    References
+    ----------
+    .. [1] Tsoumakas et al., "Mining Multi-label Data", in Data Mining and Knowledge Discovery
+       Handbook, 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from sklearn_xc.metrics import lrap_at_k
+    >>> Y = csr_array(np.array([[1, 0, 1, 0], [0, 1, 0, 0]]))
+    >>> lrap_at_k(Y, np.array([[2, 3], [1, 3]]), k=1)
+    0.75
+    """
+    return measure(mean_of(lrap_of_rows), Y_true, topk, k, sample_weight, classes)
+
+
+def lrap_of_rows(hits: Hits, ks: tuple[int, ...]) -> np.ndarray:
+    """Return LRAP@k of each row for each k, shape (n_samples, len(ks))."""
+    return up_to(ks, _precision_at_hits(hits)) / np.maximum(hits.true.counts, 1)[:, None]
+
+
+def _precision_at_hits(hits: Hits) -> np.ndarray:
+    """Return precision@r at each rank r that holds a hit, 0 elsewhere, shape (n_samples, k)."""
+    ranks = np.arange(1, hits.hit.shape[1] + 1)
+    return hits.hit * np.cumsum(hits.hit, axis=1) / ranks
+
+
+def hit_rate_at_k(
+    Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None, classes: Any = None
+) -> Any:
+    r"""Return the hit rate at k: the share of rows with a true label among the first k.
+
+    A row without a true label counts 0.
+
+    Parameters
+    ----------
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
+        Indicator, or one class per row, as in :func:`precision_at_k`.
+    topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
+        The ranked labels, as in :func:`precision_at_k`.
+    k : int or sequence of int, default=5
+        The cut-offs.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows in the mean.
+    classes : array-like of shape (n_labels,), default=None
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
+
+    Returns
+    -------
+    float or ndarray of shape (len(k),), float64
+        In [0, 1]; a float for an int `k`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid; the message names it and says what was expected.
+    TypeError
+        For a masked array.
+
+    Notes
+    -----
+    .. math:: hit@k = \frac{1}{n} \sum_i
+              \max_{r \le k} [\,l_{ir} \text{ is true for row } i\,]
+
+    Source: [1]_, where a row has one true label: it is then recall@k.
+
+    References
+    ----------
+    .. [1] Deshpande and Karypis, "Item-based Top-N Recommendation Algorithms", ACM Transactions on
+       Information Systems 22 (1), 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from sklearn_xc.metrics import hit_rate_at_k
+    >>> Y = csr_array(np.array([[1, 0, 1, 0], [0, 1, 0, 0]]))
+    >>> hit_rate_at_k(Y, np.array([[3, 0], [3, 2]]), k=[1, 2])
+    array([0. , 0.5])
+    """
+    return measure(mean_of(hit_rate_of_rows), Y_true, topk, k, sample_weight, classes)
+
+
+def hit_rate_of_rows(hits: Hits, ks: tuple[int, ...]) -> np.ndarray:
+    """Return whether each row has a hit among its first k, shape (n_samples, len(ks))."""
+    return np.minimum(up_to(ks, hits.hit), 1.0)
 
 
 def coverage_at_k(

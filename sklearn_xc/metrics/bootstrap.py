@@ -78,8 +78,8 @@ def paired_bootstrap(
     topk_a, topk_b : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The labels as the two models rank them, as in :func:`precision_at_k`.
     metric : str, default="P@1"
-        The metric to compare: "P@k", "nDCG@k", "R@k", "PSP@k" or "PSnDCG@k" with a number for k,
-        as in :func:`get_scorer`.
+        The metric to compare: "P@k", "nDCG@k", "R@k", "MRR@k", "MAP@k", "LRAP@k", "hit@k", "PSP@k"
+        or "PSnDCG@k" with a number for k, as in :func:`get_scorer`.
     propensities : array-like of shape (n_labels,), default=None
         For "PSP@k" and "PSnDCG@k", which need them: see :func:`psp_at_k`.
     n_resamples : int, default=9999
@@ -111,6 +111,7 @@ def paired_bootstrap(
     See Also
     --------
     precision_at_k, ndcg_at_k, recall_at_k, psp_at_k, psndcg_at_k : The metrics themselves.
+    reciprocal_rank_at_k, average_precision_at_k, lrap_at_k, hit_rate_at_k : Further ones.
 
     Notes
     -----

@@ -6,11 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc.metrics.at_k import (
+    average_precision_of_rows,
     coverage_of_hits,
+    hit_rate_of_rows,
+    lrap_of_rows,
     macro_f1_of_hits,
     ndcg_of_rows,
     precision_of_rows,
     recall_of_rows,
+    reciprocal_rank_of_rows,
 )
 from sklearn_xc.metrics.hits import Hits, mean_of, ratio_of
 from sklearn_xc.metrics.propensity_scored import psndcg_of_rows, psp_of_rows
@@ -40,6 +44,12 @@ PLAIN = {
     "precision": Metric("P", mean_of(precision_of_rows), precision_of_rows),
     "ndcg": Metric("nDCG", mean_of(ndcg_of_rows), ndcg_of_rows),
     "recall": Metric("R", mean_of(recall_of_rows), recall_of_rows),
+    "reciprocal_rank": Metric("MRR", mean_of(reciprocal_rank_of_rows), reciprocal_rank_of_rows),
+    "average_precision": Metric(
+        "MAP", mean_of(average_precision_of_rows), average_precision_of_rows
+    ),
+    "lrap": Metric("LRAP", mean_of(lrap_of_rows), lrap_of_rows),
+    "hit_rate": Metric("hit", mean_of(hit_rate_of_rows), hit_rate_of_rows),
 }
 #: Ratios of sums over rows, weighted by propensities.
 WEIGHTED = {

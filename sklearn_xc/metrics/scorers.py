@@ -149,10 +149,11 @@ class TopKScorer(_RankingScorer):
     ----------
     ks : sequence of int, default=(1, 3, 5)
         The cut-offs.
-    metrics : sequence of {"precision", "ndcg", "recall", "psp", "psndcg", "coverage", \
-            "macro_f1"}, default=("precision", "ndcg", "psp")
-        The metrics, reported as "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k" and
-        "MacroF1@k".
+    metrics : sequence of {"precision", "ndcg", "recall", "reciprocal_rank", \
+            "average_precision", "lrap", "hit_rate", "psp", "psndcg", "coverage", "macro_f1"}, \
+            default=("precision", "ndcg", "psp")
+        The metrics, reported as "P@k", "nDCG@k", "R@k", "MRR@k", "MAP@k", "LRAP@k", "hit@k",
+        "PSP@k", "PSnDCG@k", "Cov@k" and "MacroF1@k".
     propensities : array-like of shape (n_labels,), default=None
         For "psp" and "psndcg". None computes them from the rows on which the estimator was fitted
         (``label_counts_`` and ``n_samples_fit_`` of the last step of a Pipeline), so that nothing
@@ -230,8 +231,9 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
     Parameters
     ----------
     scoring : str or callable
-        "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k" or "MacroF1@k" with a number for k, in
-        upper or lower case; the long names of :class:`TopKScorer` work as well ("precision@3").
+        "P@k", "nDCG@k", "R@k", "MRR@k", "MAP@k", "LRAP@k", "hit@k", "PSP@k", "PSnDCG@k", "Cov@k"
+        or "MacroF1@k" with a number for k, in upper or lower case; the long names of
+        :class:`TopKScorer` work as well ("precision@3").
         Other strings are looked up by :func:`sklearn.metrics.get_scorer`; a callable is returned
         unchanged.
     propensities : array-like of shape (n_labels,), default=None

@@ -7,16 +7,29 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import label_ranking_average_precision_score
 
 from sklearn_xc.metrics import (
+    average_precision_at_k,
+    hit_rate_at_k,
+    lrap_at_k,
     ndcg_at_k,
     precision_at_k,
     psndcg_at_k,
     psp_at_k,
     recall_at_k,
+    reciprocal_rank_at_k,
 )
 
-PLAIN = {"precision": precision_at_k, "recall": recall_at_k, "ndcg": ndcg_at_k}
+PLAIN = {
+    "precision": precision_at_k,
+    "recall": recall_at_k,
+    "ndcg": ndcg_at_k,
+    "reciprocal_rank": reciprocal_rank_at_k,
+    "average_precision": average_precision_at_k,
+    "lrap": lrap_at_k,
+    "hit_rate": hit_rate_at_k,
+}
 PROPENSITY_SCORED = {"psp": psp_at_k, "psndcg": psndcg_at_k}
 
 # Three rows: two true labels, one, none.
@@ -26,7 +39,7 @@ P = np.array([0.5, 0.25, 0.1, 1.0])
 
 
 def all_metrics(Y_true, topk, k, propensities, sample_weight=None):
-    """Return the values of all metrics as an array of shape (5,) or (5, len(k))."""
+    """Return the values of all metrics as an array of shape (9,) or (9, len(k))."""
     values = [f(Y_true, topk, k, sample_weight=sample_weight) for f in PLAIN.values()]
     values += [
         f(Y_true, topk, k, propensities=propensities, sample_weight=sample_weight)
@@ -38,6 +51,7 @@ def all_metrics(Y_true, topk, k, propensities, sample_weight=None):
 def slow_metrics(dense, rankings, k, propensities, weights):
     """Return the same from sets and loops: `rankings` are lists of labels, best first."""
     total = sum(weights)
+    mrr = average = lrap = hit_rate = 0.0
     precision = recall = ndcg = psp = best_psp = psndcg = best_psndcg = 0.0
     for row, ranking, weight in zip(dense, rankings, weights, strict=True):
         true = {label for label, value in enumerate(row) if value}
@@ -54,11 +68,21 @@ def slow_metrics(dense, rankings, k, propensities, weights):
             psndcg += weight * gain / ideal
             best = sum(value / math.log2(rank + 2) for rank, value in enumerate(rarest))
             best_psndcg += weight * best / ideal
+            precisions = sum(n / (rank + 1) for n, (rank, _) in enumerate(found, 1))
+            average += weight * precisions / min(k, len(true))
+            lrap += weight * precisions / len(true)
+        if found:
+            hit_rate += weight
+            mrr += weight / (found[0][0] + 1)
     return np.array(
         [
             precision / total,
             recall / total,
             ndcg / total,
+            mrr / total,
+            average / total,
+            lrap / total,
+            hit_rate / total,
             psp / best_psp if best_psp else 0.0,
             psndcg / best_psndcg if best_psndcg else 0.0,
         ]
@@ -137,6 +161,13 @@ def test_by_hand():
     assert recall_at_k(Y, TOPK, k=3) == pytest.approx(2 / 3)
     assert ndcg_at_k(Y, TOPK, k=1) == pytest.approx(1 / 3)
     assert ndcg_at_k(Y, TOPK, k=3) == pytest.approx(((1 + 0.5) / (1 + log3) + log3) / 3)
+    assert reciprocal_rank_at_k(Y, TOPK, k=[1, 3]) == pytest.approx([1 / 3, (1 + 1 / 2) / 3])
+    assert average_precision_at_k(Y, TOPK, k=1) == pytest.approx(1 / 3)
+    assert lrap_at_k(Y, TOPK, k=1) == pytest.approx((1 / 2) / 3)
+    # Row 0 has hits at ranks 1 and 3, of precision 1 and 2/3; row 1 one at rank 2.
+    for function in (average_precision_at_k, lrap_at_k):
+        assert function(Y, TOPK, k=3) == pytest.approx(((1 + 2 / 3) / 2 + 1 / 2) / 3)
+    assert hit_rate_at_k(Y, TOPK, k=[1, 3]) == pytest.approx([1 / 3, 2 / 3])
     # Inverse propensities are 2, 4, 10, 1: the best of row 0 is 10, then 2; that of row 1 is 4.
     assert psp_at_k(Y, TOPK, k=1, propensities=P) == pytest.approx(10 / 14)
     assert psp_at_k(Y, TOPK, k=2, propensities=P) == pytest.approx(14 / 16)
@@ -145,6 +176,16 @@ def test_by_hand():
     assert psndcg_at_k(Y, TOPK, k=3, propensities=P) == pytest.approx(
         ((10 + 2 * 0.5) / ideal + 4 * log3) / ((10 + 2 * log3) / ideal + 4)
     )
+
+
+def test_lrap_of_all_labels_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    scores, weight = rng.random((50, 20)), rng.random(50)
+    Y_true = rng.random(scores.shape) < 0.2
+    Y_true[:, 3] = True  # scikit-learn gives rows without a true label 1
+    expected = label_ranking_average_precision_score(Y_true, scores, sample_weight=weight)
+    found = lrap_at_k(sp.csr_array(Y_true), sp.csr_array(scores), 20, sample_weight=weight)
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_one_k_gives_float_many_give_array():
@@ -157,8 +198,8 @@ def test_one_k_gives_float_many_give_array():
 
 def test_class_without_column_is_a_true_label_that_nobody_finds():
     y, topk = np.array([2, -1]), np.array([[2, 0], [-1, 1]])
-    precision, recall, ndcg, psp, psndcg = all_metrics(y, topk, 1, P)
-    assert (precision, recall, ndcg) == (0.5, 0.5, 0.5)
+    *plain, psp, psndcg = all_metrics(y, topk, 1, P)
+    assert plain == [0.5] * len(PLAIN)
     assert (psp, psndcg) == (1.0, 1.0)  # the other row attains all that can be attained
 
 

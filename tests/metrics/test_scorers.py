@@ -16,8 +16,11 @@ from sklearn.preprocessing import MaxAbsScaler
 
 from sklearn_xc.metrics import (
     TopKScorer,
+    average_precision_at_k,
     coverage_at_k,
     get_scorer,
+    hit_rate_at_k,
+    lrap_at_k,
     macro_f1_at_k,
     ndcg_at_k,
     precision_at_k,
@@ -25,10 +28,12 @@ from sklearn_xc.metrics import (
     psndcg_at_k,
     psp_at_k,
     recall_at_k,
+    reciprocal_rank_at_k,
 )
 
 ALL = ("precision", "ndcg", "psp", "psndcg", "recall", "coverage", "macro_f1")
-SHORT = ("P", "nDCG", "PSP", "PSnDCG", "R", "Cov", "MacroF1")
+ALL += ("reciprocal_rank", "average_precision", "lrap", "hit_rate")
+SHORT = ("P", "nDCG", "PSP", "PSnDCG", "R", "Cov", "MacroF1", "MRR", "MAP", "LRAP", "hit")
 
 
 class CopyingClassifier(ClassifierMixin, BaseEstimator):
@@ -106,6 +111,10 @@ def test_all_metrics_come_from_one_pass(copying_classifier):
         assert scores[f"P@{k}"] == precision_at_k(Y, ranked, k)
         assert scores[f"nDCG@{k}"] == ndcg_at_k(Y, ranked, k)
         assert scores[f"R@{k}"] == recall_at_k(Y, ranked, k)
+        assert scores[f"MRR@{k}"] == reciprocal_rank_at_k(Y, ranked, k)
+        assert scores[f"MAP@{k}"] == average_precision_at_k(Y, ranked, k)
+        assert scores[f"LRAP@{k}"] == lrap_at_k(Y, ranked, k)
+        assert scores[f"hit@{k}"] == hit_rate_at_k(Y, ranked, k)
         assert scores[f"Cov@{k}"] == coverage_at_k(Y, ranked, k)
         assert scores[f"MacroF1@{k}"] == macro_f1_at_k(Y, ranked, k)
         assert scores[f"PSP@{k}"] == psp_at_k(Y, ranked, k, propensities=p)
