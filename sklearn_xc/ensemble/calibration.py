@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._input.arguments import check_topk_size
 from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, fit_context
+from sklearn_xc._labels.allowed import AllowedLabels
 from sklearn_xc._labels.explanation import Explanation, as_row
 from sklearn_xc._labels.names import position_of
 from sklearn_xc._parallel.progress import Fit
@@ -21,6 +22,7 @@ from sklearn_xc._state.schema import Array, Choice, Estimator, Holds, Number, Re
 from sklearn_xc._training.bounded_logistic import fit_bounded_logistic
 from sklearn_xc._warnings import warn
 from sklearn_xc.ensemble.held_out import MOST_ROWS, LearnsFromHeldOut, ScoredPairs, scored_pairs
+from sklearn_xc.ensemble.macro_gains import OBJECTIVES, gains_of, macro_gains
 from sklearn_xc.ensemble.wrapped import AnswersBlankRows, WrappedClassifier, reads_features
 from sklearn_xc.exceptions import SmallGroupWarning
 from sklearn_xc.metrics.frequency_groups import frequency_edges, group_of
@@ -241,6 +243,7 @@ def leads(scores: np.ndarray) -> np.ndarray:
 
 @declares(
     map_=Record("PairMap"),
+    gains_=Array("float64", 2, "labels", optional=True),
     _rest=Number(),
 )
 class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
@@ -259,6 +262,13 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     method : {"spline", "sigmoid"}, default="spline"
         "sigmoid" is a logistic regression on the score, the rank, the lead over the next label and
         the label's frequency. "spline" bends the log-odds of "sigmoid" at three places.
+    objective : {"macro_f1", "macro_recall"}, default=None
+        The metric at `k` that labels are ranked for; None leaves them in the order of their scores.
+        Macro-averaged metrics count each label the same, however rare: where that is what counts,
+        precision@k is the price. "macro_recall" also covers the most labels. Scores are then what
+        a label adds to the metric, and ``predict`` returns the first `k` labels of each row.
+    k : int, default=5
+        Labels that a row is given, for `objective`; 1 after a 1-D fit.
     n_groups : int, default=5
         Number of groups of labels by frequency, each with about the same share of all pairs. Each
         group has its own intercept and slope.
@@ -290,6 +300,8 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         Trained on all rows.
     map_ : object
         Maps scores to probabilities.
+    gains_ : ndarray of float64 of shape (2, n_labels) or None
+        Numbers a, b of each label: one of probability p adds a p + b to `objective`.
     group_edges_ : ndarray of int64 of shape (n_found - 1,)
         For each group but the first, the smallest number of training instances of a label in it.
     fit_report_ : dict of ndarray
@@ -311,10 +323,10 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
 
     Notes
     -----
-    ``predict_topk`` and ``decision_function`` return the estimator's scores, in its order. The
-    order of probabilities may differ: a label may get a higher probability than one with a higher
-    score, if scores mean more in its group. For an indicator, ``predict`` returns the labels with
-    a probability above 0.5; for classes, what the estimator predicts.
+    Without `objective`, ``predict_topk`` and ``decision_function`` return the estimator's scores,
+    in its order. The order of probabilities may differ: a label may get a higher probability than
+    one with a higher score, if scores mean more in its group. For an indicator, ``predict`` returns
+    the labels with a probability above 0.5; for classes, what the estimator predicts.
 
     After a 1-D fit, rows sum to 1. The best class gets the probability of its map. Of the rest,
     the classes beyond the ``top_k`` get a share: that of held-out rows whose class is none of the
@@ -334,11 +346,15 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     Memory: 120 bytes for each of the ``n * top_k`` pairs of held-out rows.
 
     Source: logistic maps of scores are from [1]_; these also use the rank, the lead and the
-    frequency.
+    frequency. `objective` is from [2]_: the best labels for a macro-averaged metric are those of
+    largest a p + b, with a and b found by the Frank-Wolfe method on held-out rows. Here the share
+    of instances that have a label is that of the training rows, with one instance more.
 
     References
     ----------
     .. [1] J. Platt, "Probabilistic outputs for support vector machines", 1999.
+    .. [2] E. Schultheis, W. Kotlowski, M. Wydmuch, R. Babbar, S. Borman and K. Dembczynski,
+       "Consistent algorithms for multi-label classification with macro-at-k metrics", ICLR 2024.
 
     Examples
     --------
@@ -362,6 +378,8 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     _parameter_constraints: dict = {  # noqa: RUF012
         "estimator": [HasMethods(["fit"])],
         "method": [StrOptions(set(METHODS))],
+        "objective": [StrOptions(set(OBJECTIVES)), None],
+        "k": [Interval(Integral, 1, None, closed="left")],
         "n_groups": [Interval(Integral, 1, None, closed="left")],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
         **LearnsFromHeldOut._parameter_constraints,
@@ -372,6 +390,8 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         estimator,
         *,
         method="spline",
+        objective=None,
+        k=5,
         n_groups=5,
         cv=None,
         n_candidates=20,
@@ -382,6 +402,8 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     ):
         self.estimator = estimator
         self.method = method
+        self.objective = objective
+        self.k = k
         self.n_groups = n_groups
         self.cv = cv
         self.n_candidates = n_candidates
@@ -435,6 +457,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         self.map_ = PairMap(self.group_edges_, self.method).fit(pairs, depth)
         self._warn_of_small(pairs)
         self._keep_rest(pairs)
+        self._keep_gains(pairs)
         self._keep_frequencies(X, held_out, reads_matrix=reads_features(self.estimator_))
         is_used = pairs.ranks < depth
         groups = group_of(pairs.frequency, self.group_edges_)
@@ -491,6 +514,42 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
             self._rest = (missed + 0.5) / (wrong + 1.0)
             self._rest = min(self._rest, 1.0)
 
+    def _keep_gains(self, pairs: ScoredPairs) -> None:
+        """Learn what labels add to the objective, from the probabilities of held-out pairs."""
+        self.gains_ = None
+        if self.objective is None:
+            return
+        shape = pairs.n, self._depth()
+        labels, scores = np.full(shape, -1), np.full(shape, np.nan)
+        frequency, weight = np.zeros(shape, np.int64), np.zeros(pairs.n)
+        at = pairs.rows, pairs.ranks
+        labels[at], scores[at], frequency[at] = pairs.labels, pairs.scores, pairs.frequency
+        weight[pairs.rows] = pairs.weight
+        probabilities = self.map_.probabilities(_filled(scores, labels < 0), frequency)
+        share = (self.label_counts_ + 1.0) / self.n_samples_fit_
+        k = 1 if self._targets_kind == "classes" else self.k
+        self.gains_ = macro_gains(probabilities, labels, weight, share, k, self.objective)
+
+    @reads_snapshot
+    def predict(self, X: Any) -> Any:
+        """Return the labels of each instance; the container follows that of y in fit.
+
+        Parameters
+        ----------
+        X : object of n instances
+            As in fit.
+
+        Returns
+        -------
+        ndarray of shape (n,), ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
+            After a 1-D fit the class that ``estimator_`` predicts, otherwise an indicator of the
+            labels with a probability above 0.5. With `objective`, the first class, or the first
+            `k` labels.
+        """
+        if self.objective is not None and getattr(self, "_targets_kind", None) == "classes":
+            return self.classes_[self.predict_topk(X, 1)[0][:, 0]]
+        return super().predict(X)
+
     @reads_snapshot
     def predict_proba(self, X: Any) -> Any:
         """Return the probability that each label is relevant, in the container of y in fit.
@@ -545,7 +604,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     def predict_proba_topk(
         self, X: Any, k: int = 5, *, candidates: Any = None, exclude: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k best labels of each instance by score, and their probabilities.
+        """Return the labels of :meth:`predict_topk`, and their probabilities.
 
         Parameters
         ----------
@@ -569,6 +628,8 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         allowed = self._read_allowed(X, candidates, exclude)
         if allowed is not None:
             return self._probabilities_of(X, self._allowed_topk(X, k, allowed)[0])
+        if self.gains_ is not None:
+            return self._probabilities_of(X, self._topk_scores(X, k)[0])
         labels, probabilities, _ = self._probabilities(X, max(k, self._depth()))
         unseen = np.isin(labels, self._unseen_labels)
         return labels[:, :k], np.where(unseen, 0.0, probabilities)[:, :k]
@@ -605,7 +666,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     def _probabilities(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the k best labels of each row, their probabilities, and that of each other."""
         depth = self._depth()
-        labels, scores = self._topk_scores(X, max(k, depth))
+        labels, scores = super()._topk_scores(X, max(k, depth))
         parts = [
             self._of_scores(labels[a : a + _CHUNK_ROWS], scores[a : a + _CHUNK_ROWS], depth)
             for a in range(0, len(labels), _CHUNK_ROWS)
@@ -640,8 +701,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     ) -> tuple[np.ndarray, np.ndarray]:
         named = labels[:, :depth]
         missing = named < 0
-        known = np.where(missing, np.nanmin(scores, axis=1, keepdims=True), scores[:, :depth])
-        known = np.where(np.isfinite(known), known, 0.0)
+        known = _filled(scores[:, :depth], missing)
         found = self.map_.probabilities(known, self.label_counts_[named])
         found[missing] = 0.0
         if self._targets_kind == "classes":
@@ -671,9 +731,53 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         total = first + others.sum(axis=1, keepdims=True) + beyond * rest
         return np.concatenate([first, others], axis=1) / total, (rest / total)[:, 0]
 
+    def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        if self.gains_ is None:
+            return super()._topk_scores(X, k)
+        labels, probabilities, _ = self._probabilities(X, max(k, self._depth()))
+        return self._by_gain(labels, probabilities, k)
+
+    def _allowed_topk(
+        self, X: Any, k: int, allowed: AllowedLabels, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if self.gains_ is None:
+            return super()._allowed_topk(X, k, allowed)
+        labels, _ = super()._allowed_topk(X, max(k, self._depth()), allowed)
+        return self._by_gain(*self._probabilities_of(X, labels), k)
+
+    def _by_gain(
+        self, labels: np.ndarray, probabilities: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k labels of largest gain, those without a training instance last."""
+        gains = gains_of(probabilities, labels, self.gains_).astype(probabilities.dtype)
+        is_unseen = np.isin(labels, self._unseen_labels)
+        order = np.lexsort((labels, -gains, is_unseen, labels < 0), axis=1)[:, :k]
+        return tuple(np.take_along_axis(values, order, axis=1) for values in (labels, gains))
+
+    def _all_scores(self, X: Any) -> np.ndarray:
+        if self.gains_ is None:
+            return super()._all_scores(X)
+        probabilities = self.predict_proba(X)
+        scores = self.gains_[0] * probabilities + self.gains_[1]
+        return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
+
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        if self.gains_ is not None:
+            labels, _ = self._topk_scores(X, k)
+            return labels, np.where((np.arange(k) < self.k) & (labels >= 0), 1.0, -1.0)
         labels, probabilities, _ = self._probabilities(X, k)
         return labels, probabilities - 0.5
 
     def _all_margins(self, X: Any) -> np.ndarray:
-        return self.predict_proba(X) - 0.5
+        if self.gains_ is None:
+            return self.predict_proba(X) - 0.5
+        labels, margins = self._topk_margins(X, min(self.k, len(self.classes_)))
+        answer = np.full((len(labels), len(self.classes_)), -1.0)
+        np.put_along_axis(answer, labels, margins, axis=1)
+        return answer
+
+
+def _filled(scores: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Return scores with the lowest of the row where a label is missing, 0 for none at all."""
+    known = np.where(missing, np.nanmin(scores, axis=1, keepdims=True), scores)
+    return np.where(np.isfinite(known), known, 0.0)

@@ -417,11 +417,14 @@ ENTRIES = {
             variants={
                 "sigmoid": {"method": "sigmoid", "n_groups": 2, "n_candidates": 2},
                 "folds": {"cv": 2},
+                "macro": {"objective": "macro_f1", "k": 2},
                 "prefit": prefit_estimator,
             },
             refused={
                 **WRAPPER,
                 "method": ["platt", None, 1],
+                "objective": ["micro_f1", 1],
+                "k": COUNT,
                 "n_candidates": COUNT,
             },
             pieces={"sklearn_xc.ensemble.calibration._CHUNK_ROWS": 64},
