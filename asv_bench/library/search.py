@@ -1,9 +1,10 @@
 """Search indexes beside each other: recall@10, time of a query and of a build, by labels.
 
 Made rows are unit vectors around sqrt(labels) directions, scaled by lengths that vary as those of
-trained weights do, and queries lie near rows. Rows of a data set are the weights and the test
-instances of a fitted ``DecompMIPSClassifier``. All candidates are scored exactly, and that counts;
-one thread, CPU time, the median of three runs.
+trained weights do, and queries lie near rows. Rows of a data set are the weights of labels
+with training instances, and queries its test instances, of a fitted ``DecompMIPSClassifier`` and
+of an ``NGAMEEmbeddingXC``. All candidates are scored exactly, and that counts; one thread, CPU
+time, the median of three runs.
 """
 
 import argparse
@@ -15,9 +16,10 @@ import numpy as np
 
 from asv_bench.common.measure import quietly
 from asv_bench.common.report import Report
-from asv_bench.common.sets import SETS, load
-from sklearn_xc import DecompMIPSClassifier
-from sklearn_xc.search import INDEXES, ExactIndex, make_index
+from asv_bench.common.sets import SETS, SIZES, load
+from sklearn_xc import DecompMIPSClassifier, NGAMEEmbeddingXC
+from sklearn_xc.search import INDEXES, Candidates, ExactIndex, make_index
+from sklearn_xc.search.kernels.candidates import rank_labels
 
 _N_QUERIES, _K, _RUNS = 512, 10, 3
 #: Labels that are searched for, until recall is above the last.
@@ -29,6 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", nargs="+", type=int, default=[1000, 10_000, 100_000])
     parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--sets", nargs="*", choices=SETS, default=[], metavar="SET")
+    parser.add_argument("--size", choices=SIZES, default="all", help="share of the training rows")
     parser.add_argument("--indexes", nargs="+", choices=INDEXES, default=["spherical", "product"])
 
 
@@ -50,8 +53,7 @@ def main(options: argparse.Namespace, report: Report) -> list[dict[str, Any]]:
             built = process_time() - began
             for n in (n for n in _CANDIDATES if n < len(W)):
                 found = index.query(V, n).labels
-                pairs = zip(best, found, strict=True)
-                recall = float(np.mean([np.isin(*pair).mean() for pair in pairs]))
+                recall = float(np.mean([np.isin(*p).mean() for p in zip(best, found, strict=True)]))
                 row = {"index": kind, "build s": built, "candidates": n, "recall@10": recall}
                 rows.append(common | row | {"us": _us(index, W, V, n)})
                 if recall > _ENOUGH:
@@ -72,12 +74,12 @@ def _sources(options: argparse.Namespace) -> Iterator[tuple[str, np.ndarray, np.
         V = _unit(_unit(V) + 0.6 * _unit(rng.standard_normal(V.shape)))
         yield "made", W.astype(np.float32), V.astype(np.float32)
     for name in options.sets:
-        found = load(name, options.data, cache=options.cache)
-        model = DecompMIPSClassifier(random_state=0, n_jobs=1, max_iter=5)
-        quietly(model.fit, found.X_train, found.Y_train)
-        V = model.embed(found.X_test[:_N_QUERIES])
-        W = np.ascontiguousarray(model.coef_)
-        yield name, W, np.ascontiguousarray(V, W.dtype)
+        found = load(name, options.data, options.size, cache=options.cache)
+        for model in (DecompMIPSClassifier(max_iter=5), NGAMEEmbeddingXC(fusion="sum")):
+            quietly(model.set_params(random_state=0, n_jobs=1).fit, found.X_train, found.Y_train)
+            W = model.coef_[found.Y_train.sum(axis=0) > 0]
+            V = np.ascontiguousarray(model.embed(found.X_test[:_N_QUERIES]), W.dtype)
+            yield f"{name}, {type(model).__name__}", W, V
 
 
 def _us(index: Any, W: np.ndarray, V: np.ndarray, n: int) -> float:
@@ -87,8 +89,8 @@ def _us(index: Any, W: np.ndarray, V: np.ndarray, n: int) -> float:
         began = process_time()
         found = index.query(V, n)
         if not index.has_exact_scores:
-            for v, own in zip(V, found.labels, strict=True):
-                W[own] @ v
+            chosen = np.empty(0, W.dtype), found.labels, found.counts
+            rank_labels(W, 0, V, 0, *chosen, *Candidates.empty(len(V), _K, W.dtype))
         seconds.append(process_time() - began)
     return 1e6 * float(np.median(seconds)) / len(V)
 

@@ -85,9 +85,11 @@ class DecompMIPSClassifier(HiddenLayerModel):
         see :mod:`sklearn_xc.decomposition.gradients`.
     index : {"product", "spherical", "exact", "faiss"} or MipsIndex or None, default=None
         The index to search in training and in ``predict_topk(exact=False)``. None leaves the
-        choice to the gradient: "product" for a decomposed search, otherwise "spherical". "faiss"
-        needs the extra of that name. An object, such as ``SphericalIndex(n_clusters=500)``, is
-        copied for each use; see :mod:`sklearn_xc.search`.
+        choice to the gradient: "product" for a decomposed search, otherwise "spherical". "product"
+        reads the codes of all labels; "spherical" reads few rows, but finds less of trained weights
+        at the same cost: see ``docs/tried.md``. "faiss" needs the extra of that name.
+        An object, such as ``SphericalIndex(n_clusters=500)``, is copied for each use; see
+        :mod:`sklearn_xc.search`.
     n_candidates : int or None, default=None
         Number of labels to retrieve, or to draw, for an instance. None is a hundredth of the
         labels, at least 64.
