@@ -169,7 +169,7 @@ class XCClassifier(
         check_is_fitted(self)
         if self._targets_kind == "sparse":
             labels, scores = self._topk_scores(X, self._n_considered(X))
-            return self._csr(labels, scores, np.ones_like(labels, bool))
+            return self._csr(labels, scores, labels >= 0)
         scores = self._below_trained(self._all_scores(X))
         return scores[:, 0] if self._is_binary else scores
 

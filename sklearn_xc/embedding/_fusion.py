@@ -6,13 +6,8 @@ model::
     pairs -> logistic model of some -> promising pairs -> such a model and trees, by two thirds
              of the instances, compared on the others -> their shares -> trees by all these pairs
 
-A single tree has leaves that many labels of an instance share, and too few held-out pairs to fill
-them; the sum added to it, on another scale, decides then, or hides it. P@1 at a sixteenth of the
-training rows, 30 to 480 held-out instances, by the tree and a tenth of the sum, the sum alone, and
-this: Delicious 47.1, 22.7, 54.3; cooking.stackexchange 47.4, 53.6, 56.1; citeulike-t 36.4, 21.4,
-41.3; WordNet 10.3, 9.7, 11.3.
-
-``fusion="tree"``: the paper's F, a regression tree added to the sum of two scores.
+``fusion="tree"``: the paper's F, a regression tree added to the sum of two scores. Its leaves are
+shared by many labels of an instance, and the sum, on another scale, decides or hides it.
 """
 
 from typing import Any, NamedTuple
@@ -73,28 +68,28 @@ class ShortlistPairs(NamedTuple):
     ) -> "ShortlistPairs":
         """Return instances, with embeddings V, paired with the labels of their shortlists.
 
-        Labels of their own that are not there have low scores, and always hold: `with_own` adds
-        them, as the paper does.
+        An instance's own labels outside its shortlist score low and are always relevant: `with_own`
+        adds them, as the paper does.
         """
         known = np.flatnonzero(~ranking.is_blank(examples.X, V))
         examples, V = examples.take(known), V[known]
         X = examples.X
         true = examples.positives
         n = len(known)
-        labels = ranking.shortlist(X, V, n_candidates)
-        counts = np.diff(true.indptr)
-        if with_own:
-            own = np.full((n, counts.max(initial=0)), -1)
-            own[np.arange(own.shape[1]) < counts[:, None]] = true.labels
-            labels = np.hstack([labels, own])
-        labels = np.sort(labels, axis=1)
+        labels = np.sort(ranking.shortlist(X, V, n_candidates), axis=1)
         at = labels >= 0
-        at[:, 1:] &= labels[:, 1:] != labels[:, :-1]
-        of, label = np.nonzero(at)[0], labels[at]
-        pairs = np.repeat(np.arange(n), counts) * n_labels + true.labels
-        is_own = np.isin(of * n_labels + label, pairs)
+        pairs = np.nonzero(at)[0] * n_labels + labels[at]
         scores = ranking.scores(X, V, labels)[at]
-        return cls(scores, label, is_own, examples.weight[of], known[of])
+        own = np.repeat(np.arange(n), np.diff(true.indptr)) * n_labels + true.labels
+        if with_own:
+            others = np.setdiff1d(own, pairs)
+            of, label = np.divmod(others, n_labels)
+            of_others = ranking.scores(X.take(of), V[of], label[:, None])[:, 0]
+            pairs, scores = np.append(pairs, others), np.concatenate([scores, of_others])
+            order = np.argsort(pairs)
+            pairs, scores = pairs[order], scores[order]
+        of, label = np.divmod(pairs, n_labels)
+        return cls(scores, label, np.isin(pairs, own), examples.weight[of], known[of])
 
     def take(self, kept: np.ndarray) -> "ShortlistPairs":
         """Return some of the pairs."""

@@ -175,7 +175,7 @@ class LabelRanking:
             return labels
         near, cosines = self._features.nearest(_features_of(X), size, self._n_jobs, self.unseen)
         listed = [labels, np.where(cosines > 0, near, -1)]
-        if self._index is None and self._means is not None:
+        if self._index is None:
             listed.append(self._nearest(self._means.vectors, V, size))
         labels = np.sort(np.concatenate(listed, axis=1), axis=1)
         labels[:, 1:][labels[:, 1:] == labels[:, :-1]] = -1

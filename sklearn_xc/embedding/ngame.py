@@ -150,8 +150,8 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
         with ``index="exact"`` as many with the nearest means.
     index : {"exact", "product", "spherical", "faiss"} or MipsIndex, default="exact"
         The index that finds the labels with the best classifiers. With very many labels, "product"
-        finds nearly as many as "exact" in less time. "spherical" found far fewer for trained
-        classifiers: see ``docs/tried.md``. Built on first use and not pickled; an instance is
+        finds nearly as many as "exact" in less time. "spherical" found fewer of trained classifiers
+        in more time: see ``docs/tried.md``. Built on first use and not pickled; an instance is
         cloned.
     fusion : {"boosting", "tree", "sum"}, default="boosting"
         How the scores of a pair are fused. "boosting": the probability that the label is relevant,

@@ -19,9 +19,16 @@ from sklearn_xc._labels.names import position_of
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Array, Choice, Estimator, Holds, Number, Record, declares
+from sklearn_xc._topk import just_below
 from sklearn_xc._training.bounded_logistic import fit_bounded_logistic
 from sklearn_xc._warnings import warn
-from sklearn_xc.ensemble.held_out import MOST_ROWS, LearnsFromHeldOut, ScoredPairs, scored_pairs
+from sklearn_xc.ensemble.held_out import (
+    MOST_ROWS,
+    HeldOutAnswers,
+    LearnsFromHeldOut,
+    ScoredPairs,
+    scored_pairs,
+)
 from sklearn_xc.ensemble.macro_gains import OBJECTIVES, gains_of, macro_gains
 from sklearn_xc.ensemble.wrapped import AnswersBlankRows, WrappedClassifier, reads_features
 from sklearn_xc.exceptions import SmallGroupWarning
@@ -264,9 +271,9 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         the label's frequency. "spline" bends the log-odds of "sigmoid" at three places.
     objective : {"macro_f1", "macro_recall"}, default=None
         The metric at `k` that labels are ranked for; None leaves them in the order of their scores.
-        Macro-averaged metrics count each label the same, however rare: where that is what counts,
-        precision@k is the price. "macro_recall" also covers the most labels. Scores are then what
-        a label adds to the metric, and ``predict`` returns the first `k` labels of each row.
+        Macro-averaged metrics count each label the same, however rare; precision@k falls. Scores
+        are then what a label adds to the metric, labels beyond `top_k` come last, and ``predict``
+        returns the first `k` labels of each row.
     k : int, default=5
         Labels that a row is given, for `objective`; 1 after a 1-D fit.
     n_groups : int, default=5
@@ -347,8 +354,8 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
 
     Source: logistic maps of scores are from [1]_; these also use the rank, the lead and the
     frequency. `objective` is from [2]_: the best labels for a macro-averaged metric are those of
-    largest a p + b, with a and b found by the Frank-Wolfe method on held-out rows. Here the share
-    of instances that have a label is that of the training rows, with one instance more.
+    largest a p + b. For recall, a is one over the label's share of the rows of fit, with one row
+    more; for F1, the Frank-Wolfe method finds a and b on held-out rows, with the same shares.
 
     References
     ----------
@@ -457,7 +464,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         self.map_ = PairMap(self.group_edges_, self.method).fit(pairs, depth)
         self._warn_of_small(pairs)
         self._keep_rest(pairs)
-        self._keep_gains(pairs)
+        self._keep_gains(pairs, held_out)
         self._keep_frequencies(X, held_out, reads_matrix=reads_features(self.estimator_))
         is_used = pairs.ranks < depth
         groups = group_of(pairs.frequency, self.group_edges_)
@@ -514,41 +521,32 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
             self._rest = (missed + 0.5) / (wrong + 1.0)
             self._rest = min(self._rest, 1.0)
 
-    def _keep_gains(self, pairs: ScoredPairs) -> None:
+    def _keep_gains(self, pairs: ScoredPairs, held_out: HeldOutAnswers) -> None:
         """Learn what labels add to the objective, from the probabilities of held-out pairs."""
         self.gains_ = None
         if self.objective is None:
             return
         shape = pairs.n, self._depth()
-        labels, scores = np.full(shape, -1), np.full(shape, np.nan)
+        labels, scores = np.full(shape, -1), np.full(shape, -np.inf, pairs.scores.dtype)
         frequency, weight = np.zeros(shape, np.int64), np.zeros(pairs.n)
         at = pairs.rows, pairs.ranks
         labels[at], scores[at], frequency[at] = pairs.labels, pairs.scores, pairs.frequency
         weight[pairs.rows] = pairs.weight
-        probabilities = self.map_.probabilities(_filled(scores, labels < 0), frequency)
-        share = (self.label_counts_ + 1.0) / self.n_samples_fit_
+        probabilities = np.zeros(shape, np.float32)
+        for first in range(0, pairs.n, _CHUNK_ROWS):
+            some = slice(first, first + _CHUNK_ROWS)
+            known = _filled(scores[some], labels[some] < 0)
+            probabilities[some] = self.map_.probabilities(known, frequency[some])
+        counts, total = self.label_counts_, float(self.n_samples_fit_)
+        if not isinstance(self.cv, str):
+            counts, total = held_out.truth.T @ held_out.weight, float(held_out.weight.sum())
         k = 1 if self._targets_kind == "classes" else self.k
+        share = (counts + 1.0) / total
         self.gains_ = macro_gains(probabilities, labels, weight, share, k, self.objective)
 
-    @reads_snapshot
-    def predict(self, X: Any) -> Any:
-        """Return the labels of each instance; the container follows that of y in fit.
-
-        Parameters
-        ----------
-        X : object of n instances
-            As in fit.
-
-        Returns
-        -------
-        ndarray of shape (n,), ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
-            After a 1-D fit the class that ``estimator_`` predicts, otherwise an indicator of the
-            labels with a probability above 0.5. With `objective`, the first class, or the first
-            `k` labels.
-        """
-        if self.objective is not None and getattr(self, "_targets_kind", None) == "classes":
-            return self.classes_[self.predict_topk(X, 1)[0][:, 0]]
-        return super().predict(X)
+    @property
+    def _ranks_anew(self) -> bool:  # type: ignore[override]
+        return self.gains_ is not None
 
     @reads_snapshot
     def predict_proba(self, X: Any) -> Any:
@@ -629,7 +627,8 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         if allowed is not None:
             return self._probabilities_of(X, self._allowed_topk(X, k, allowed)[0])
         if self.gains_ is not None:
-            return self._probabilities_of(X, self._topk_scores(X, k)[0])
+            labels, _, probabilities = self._by_gain(X, k)
+            return labels, np.where(np.isin(labels, self._unseen_labels), 0.0, probabilities)
         labels, probabilities, _ = self._probabilities(X, max(k, self._depth()))
         unseen = np.isin(labels, self._unseen_labels)
         return labels[:, :k], np.where(unseen, 0.0, probabilities)[:, :k]
@@ -683,18 +682,22 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     def _probabilities_of(self, X: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return labels, padded with -1, and their probabilities."""
         ranked, known, rest = self._probabilities(X, self._depth())
-        n_labels = len(self.classes_)
-        own = np.arange(len(labels), dtype=np.int64)[:, None] * n_labels
-        keys = np.where(ranked >= 0, own + ranked, -1).ravel()
-        order = np.argsort(keys)
-        at = np.searchsorted(keys, own + labels, sorter=order).clip(max=len(keys) - 1)
-        is_ranked = keys[order[at]] == own + labels
-        probabilities = np.where(is_ranked, known.ravel()[order[at]], rest[:, None])
+        place = self._places(labels, ranked)
+        own = np.take_along_axis(known, place.clip(0), axis=1)
+        probabilities = np.where(place >= 0, own, rest[:, None])
         blank = self._are_blank(X)
         if blank.any():
             probabilities[blank] = self._blank_probabilities()[labels[blank]]
         probabilities[(labels < 0) | np.isin(labels, self._unseen_labels)] = 0.0
         return labels, probabilities
+
+    def _places(self, labels: np.ndarray, ranked: np.ndarray) -> np.ndarray:
+        """Return the columns of labels among those ranked for the same row, -1 for none."""
+        own = np.arange(len(labels), dtype=np.int64)[:, None] * len(self.classes_)
+        keys = np.where(ranked >= 0, own + ranked, -1).ravel()
+        order = np.argsort(keys)
+        at = order[np.searchsorted(keys, own + labels, sorter=order).clip(max=len(keys) - 1)]
+        return np.where((keys[at] == own + labels) & (labels >= 0), at % ranked.shape[1], -1)
 
     def _of_scores(
         self, labels: np.ndarray, scores: np.ndarray, depth: int
@@ -734,31 +737,54 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         if self.gains_ is None:
             return super()._topk_scores(X, k)
-        labels, probabilities, _ = self._probabilities(X, max(k, self._depth()))
-        return self._by_gain(labels, probabilities, k)
+        return self._by_gain(X, k)[:2]
 
     def _allowed_topk(
         self, X: Any, k: int, allowed: AllowedLabels, **how: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        if self.gains_ is None:
-            return super()._allowed_topk(X, k, allowed)
-        labels, _ = super()._allowed_topk(X, max(k, self._depth()), allowed)
-        return self._by_gain(*self._probabilities_of(X, labels), k)
+        depth = k if self.gains_ is None else max(k, self._depth())
+        labels, scores = super()._allowed_topk(X, depth, allowed)
+        return (labels, scores) if self.gains_ is None else self._by_gain(X, k, labels)[:2]
 
     def _by_gain(
-        self, labels: np.ndarray, probabilities: np.ndarray, k: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k labels of largest gain, those without a training instance last."""
-        gains = gains_of(probabilities, labels, self.gains_).astype(probabilities.dtype)
-        is_unseen = np.isin(labels, self._unseen_labels)
-        order = np.lexsort((labels, -gains, is_unseen, labels < 0), axis=1)[:, :k]
-        return tuple(np.take_along_axis(values, order, axis=1) for values in (labels, gains))
+        self, X: Any, k: int, listed: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the k labels of largest gain of those listed, their gains and probabilities.
+
+        Labels beyond the ``top_k`` follow in the order of their scores, then unseen ones.
+        """
+        ranked, known, rest = self._probabilities(X, self._depth())
+        if listed is None:
+            listed = ranked if k <= ranked.shape[1] else super()._topk_scores(X, k)[0]
+        gains, floor = self._gains(ranked, known)
+        place = self._places(listed, ranked)
+        worth, chances = (
+            np.where(place >= 0, np.take_along_axis(own, place.clip(0), axis=1), other)
+            for own, other in ((gains, floor), (known, rest[:, None]))
+        )
+        worth[listed < 0] = -np.inf
+        column = np.broadcast_to(np.arange(listed.shape[1]), listed.shape)
+        ties = np.where(place >= 0, listed, column)
+        is_unseen = np.isin(listed, self._unseen_labels)
+        order = np.lexsort((ties, -worth, place < 0, is_unseen, listed < 0), axis=1)[:, :k]
+        return tuple(np.take_along_axis(each, order, axis=1) for each in (listed, worth, chances))
+
+    def _gains(self, ranked: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gains of labels with a probability of their own, and that of all others."""
+        gains = gains_of(known, ranked, self.gains_).astype(known.dtype)
+        is_trained = (ranked >= 0) & ~np.isin(ranked, self._unseen_labels)
+        lowest = gains.min(axis=1, where=is_trained, initial=np.inf, keepdims=True)
+        return gains, just_below(np.where(np.isfinite(lowest), lowest, 0))
 
     def _all_scores(self, X: Any) -> np.ndarray:
         if self.gains_ is None:
             return super()._all_scores(X)
-        probabilities = self.predict_proba(X)
-        scores = self.gains_[0] * probabilities + self.gains_[1]
+        _, n_labels = self._require_dense(X, 8, "the dense scores", "predict_topk")
+        ranked, known, _ = self._probabilities(X, self._depth())
+        gains, floor = self._gains(ranked, known)
+        scores = np.repeat(floor, n_labels, axis=1)
+        at, ranks = np.nonzero(ranked >= 0)
+        scores[at, ranked[at, ranks]] = gains[at, ranks]
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -771,9 +797,10 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     def _all_margins(self, X: Any) -> np.ndarray:
         if self.gains_ is None:
             return self.predict_proba(X) - 0.5
-        labels, margins = self._topk_margins(X, min(self.k, len(self.classes_)))
+        labels, margins = self._topk_margins(X, min(self.k, self._depth()))
         answer = np.full((len(labels), len(self.classes_)), -1.0)
-        np.put_along_axis(answer, labels, margins, axis=1)
+        at, ranks = np.nonzero(labels >= 0)
+        answer[at, labels[at, ranks]] = margins[at, ranks]
         return answer
 
 

@@ -22,18 +22,18 @@ def macro_gains(
 
     With t the share of instances that are given a label and have it, and q the share of those that
     are given it, a label's recall is t / s and its F1 is 2 t / (q + s), where s is the share of
-    instances that have it. The derivatives of their sum by t and q are a and b. The Frank-Wolfe
-    method finds t and q: each step gives every instance the labels that are best by the current
-    derivatives, and moves the shares towards what they then are.
+    instances that have it. The derivatives of their sum with respect to t and q are a and b. For
+    F1, the Frank-Wolfe method finds t and q: each step gives every instance the labels that are
+    best by the current derivatives, and moves the shares towards what they then are.
 
     Parameters
     ----------
     probabilities : ndarray of float of shape (n, m)
-        That an instance has the label, of its m best labels.
+        Probability of each of the m best labels of an instance.
     labels : ndarray of int64 of shape (n, m)
         -1 where there are no more.
     weight : ndarray of float of shape (n,)
-        Of the instances.
+        Weights of the instances.
     share : ndarray of float of shape (n_labels,)
         s, above 0.
     k : int

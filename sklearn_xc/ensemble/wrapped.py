@@ -128,6 +128,8 @@ class WrappedClassifier(LearnsFromHeldOut):
     estimator: Any
     estimator_: Any
     top_k: int
+    #: Whether the order of labels is not that of ``estimator_``.
+    _ranks_anew = False
 
     @reads_snapshot
     def predict(self, X: Any) -> Any:
@@ -146,7 +148,7 @@ class WrappedClassifier(LearnsFromHeldOut):
             considered.
         """
         check_is_fitted(self)
-        if self._targets_kind == "classes":
+        if self._targets_kind == "classes" and not self._ranks_anew:
             check_sparse(X, "X", type(self).__name__)
             return self.estimator_.predict(X)
         return super().predict(X)

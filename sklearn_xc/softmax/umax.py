@@ -1,6 +1,7 @@
 """Softmax classification by U-max: stochastic gradients that cannot explode."""
 
 from numbers import Real
+from typing import Any
 
 from sklearn_xc._input.sklearn_private import Interval, StrOptions
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
@@ -8,8 +9,11 @@ from sklearn_xc.softmax.kernels.rules import RULES, UMaxSettings
 from sklearn_xc.softmax.problem import SoftmaxProblem
 from sklearn_xc.softmax.sgd import SgdSettings
 
-#: What a rule needs, besides no hard negatives.
-_NEEDS = {"nce": ("sampling", "uniform"), "raman": ("init", "zero")}
+#: What rules need, besides no hard negatives: that of "raman" starts at u, as if scores were 0.
+_NEEDS: dict[str, dict[str, Any]] = {
+    "nce": {"sampling": "uniform"},
+    "raman": {"init": "zero", "fit_intercept": False, "warm_start": False},
+}
 
 
 class SoftmaxUMax(SoftmaxClassifier):
@@ -45,10 +49,10 @@ class SoftmaxUMax(SoftmaxClassifier):
     rule : {"umax", "scent", "vanilla", "raman", "ove", "nce", "is"} or float, default="umax"
         The step. "umax" lifts u_i where it is more than 1 below what the sampled classes allow; a
         float is another such bound, delta in [1]_. "scent" [2]_ replaces exp(u_i) by the mean of
-        itself and the step's own estimate of it before the weights move: rates may be ten times
-        higher, and u_i follows at once. The others are there to be compared with. "vanilla" never
-        lifts u_i: unbiased, and its steps may be arbitrarily long. "raman" is U-max with u_i plus
-        the score of the instance's class as the variable; it needs ``init="zero"``. Three minimise
+        itself and the step's own estimate of it before the weights move. The others are there to be
+        compared with. "vanilla" never lifts u_i: unbiased, and its steps may be arbitrarily long.
+        "raman" is U-max with u_i plus the score of the instance's class as the variable; it needs
+        ``init="zero"``, no intercepts and no warm start. Three minimise
         something else than the log-loss, and are biased: "ove", one-vs-each, minimises an upper
         bound of it; "is", importance sampling, what is on average a lower bound, because it takes
         the logarithm of a sampled sum; "nce", noise-contrastive estimation, a loss whose optimum is
@@ -124,8 +128,9 @@ class SoftmaxUMax(SoftmaxClassifier):
     fit_report_ : dict of str to ndarray of float64 of shape (n_iter,)
         One entry per epoch; ``pandas.DataFrame(clf.fit_report_)`` shows it. `loss` is the mean over
         the steps of the sampled double sum, minus 1: unbiased, noisy, and on average at least the
-        training log-loss. `log_loss` is the exact mean log-loss afterwards: of held-out instances
-        after as many epochs without them or, without early stopping, of 256 training instances.
+        training log-loss; of no meaning for the rules "raman", "ove", "nce" and "is". `log_loss` is
+        the exact mean log-loss afterwards: of held-out instances after as many epochs without them
+        or, without early stopping, of 256 training instances.
         `learning_rate` is the rate at the beginning of the epoch, in units of 1 / n. `seconds` is
         wall time, without the time for `log_loss`.
     n_iter_ : int
@@ -223,16 +228,22 @@ class SoftmaxUMax(SoftmaxClassifier):
         self.verbose = verbose
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
-        rule, n_hard = self.rule, self._n_hard()
-        if rule in _NEEDS:
-            name, value = _NEEDS[rule]
+        n_hard = self._n_hard()
+        if self.rule in _NEEDS:
             n_hard = 0 if self.n_hard_negatives == "auto" else n_hard
-            if getattr(self, name) != value or n_hard:
+            needed = _NEEDS[self.rule] | {"n_hard_negatives": 0}
+            given = {name: getattr(self, name) for name in needed} | {"n_hard_negatives": n_hard}
+            if given != needed:
                 raise ValueError(
-                    f"SoftmaxUMax: rule={rule!r} needs {name}={value!r} and n_hard_negatives=0 or "
-                    f"'auto'. Got {name}={getattr(self, name)!r} and n_hard_negatives={n_hard}."
+                    f"SoftmaxUMax: rule={self.rule!r} needs {_listed(needed)}. "
+                    f"Got {_listed(given)}."
                 )
-        step = RULES["umax" if isinstance(rule, Real) else rule]
-        if isinstance(rule, Real):
-            step = step._replace(settings=UMaxSettings(float(rule)))
-        return SgdSettings(step, self.n_negatives, 1, seed, n_hard=n_hard, sampling=self.sampling)
+        if isinstance(self.rule, Real):
+            rule = RULES["umax"]._replace(settings=UMaxSettings(float(self.rule)))
+        else:
+            rule = RULES[self.rule]
+        return SgdSettings(rule, self.n_negatives, 1, seed, n_hard=n_hard, sampling=self.sampling)
+
+
+def _listed(parameters: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in parameters.items())

@@ -49,7 +49,7 @@ def test_constraints_are_those_of_the_signature(estimator):
     ("rule", "needs", "wrong"),
     [
         ("nce", {"sampling": "uniform"}, {"sampling": "frequency"}),
-        ("raman", {"init": "zero"}, {"n_hard_negatives": 2}),
+        ("raman", {"init": "zero", "fit_intercept": False}, {"n_hard_negatives": 2}),
     ],
 )
 def test_rules_that_need_other_parameters(rule, needs, wrong, xy):

@@ -21,7 +21,7 @@ K, D = 6, 7
 #: What steps of intercepts are multiplied by.
 INTERCEPT_RATE = 0.3
 #: What the rules are told.
-SETTINGS = {"umax": (1.0,), "vanilla": (np.inf,), "raman": (1.0,)}
+SETTINGS = {"umax": (1.0,), "raman": (1.0,)}
 
 
 def make_data(dtype=np.float64, weighted=True, n_classes=K):
@@ -181,7 +181,6 @@ SLOW_RULES = {
     "ove": slow_ove,
     "nce": slow_nce,
     "is": slow_is,
-    "vanilla": slow_umax,
     "scent": slow_scent,
     "raman": slow_raman,
 }
