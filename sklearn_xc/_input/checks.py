@@ -1,4 +1,4 @@
-"""Validation of X, y and sample_weight, which become records of ``data``."""
+"""Validation of X, y and weights, which become records of ``data``."""
 
 import warnings
 from dataclasses import replace
@@ -410,3 +410,57 @@ def check_weights(estimator: Any, sample_weight: Any, n_samples: int) -> np.ndar
     if not weight.any():
         raise ValueError(f"{name}: all entries of sample_weight are zero, no row is left.")
     return weight
+
+
+def with_pair_weight(estimator: Any, targets: Targets, pair_weight: Any, n_samples: int) -> Targets:
+    """Check `pair_weight` and return the targets with it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Named in messages.
+    targets : Targets
+        y, checked.
+    pair_weight : {array-like, sparse matrix} of shape (n_samples, n_labels), or None
+        Zeros that are stored count as missing.
+    n_samples : int
+        Rows of X.
+
+    Raises
+    ------
+    ValueError
+        For a 1-D y, another shape or dtype, and unless there is a positive finite number for each
+        positive entry of y and for no other one.
+    """
+    if pair_weight is None:
+        return targets
+    caller = type(estimator).__name__
+    name = f"{caller}: pair_weight"
+    if targets.kind == "classes":
+        raise ValueError(f"{name} needs an indicator y of shape (n, n_labels). Got a 1-D y.")
+    check_sparse(pair_weight, "pair_weight", caller)
+    refuse_masks_and_dates(pair_weight, name)
+    given = pair_weight if sp.issparse(pair_weight) else to_array(pair_weight)
+    shape = n_samples, targets.n_problems
+    if given.shape != shape or given.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} must hold numbers, in the shape {shape} of y. Got shape {given.shape} and "
+            f"dtype {given.dtype}."
+        )
+    given = sp.csc_array(given, dtype=np.float64)
+    # A new matrix has none of the flags of the argument, which may be out of date.
+    given = sp.csc_array((given.data, given.indices, given.indptr), shape=shape, copy=True)
+    given.sum_duplicates()
+    given.eliminate_zeros()
+    lists = (given.indptr, given.indices), (targets.indptr, targets.rows)
+    keys = [np.repeat(np.arange(shape[1]) * n_samples, np.diff(a)) + b for a, b in lists]
+    is_wrong = ~((given.data > 0) & (given.data < np.inf))
+    wrong = np.append(np.setxor1d(*keys, assume_unique=True), keys[0][is_wrong])
+    if wrong.size:
+        column, row = divmod(int(wrong[0]), n_samples)
+        raise ValueError(
+            f"{name} must hold a positive finite number for each 1 in y, and nothing else. Got "
+            f"{given[row, column]} in row {row}, column {column}, where y holds "
+            f"{int(wrong[0] in keys[1])}."
+        )
+    return replace(targets, pair_weight=given.data)

@@ -339,6 +339,8 @@ class Targets:
         Of y.
     container : type or None
         The class of a sparse y.
+    pair_weight : ndarray of float64, or None
+        A weight for each of `rows`.
     """
 
     indptr: np.ndarray
@@ -347,6 +349,7 @@ class Targets:
     kind: str
     dtype: np.dtype
     container: type | None
+    pair_weight: np.ndarray | None = None
 
     @property
     def n_problems(self) -> int:
@@ -358,7 +361,9 @@ class Targets:
         renumbered = np.cumsum(kept) - 1
         chosen = kept[self.rows]
         indptr = np.concatenate(([0], np.cumsum(chosen)))[self.indptr]
-        return replace(self, indptr=indptr, rows=renumbered[self.rows[chosen]].astype(np.int32))
+        rows = renumbered[self.rows[chosen]].astype(np.int32)
+        weight = None if self.pair_weight is None else self.pair_weight[chosen]
+        return replace(self, indptr=indptr, rows=rows, pair_weight=weight)
 
     def by_instance(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the labels of each of n rows in CSR form.

@@ -48,6 +48,7 @@ def data_of(instances: CsrRows | DenseRows, targets: Targets, weight: np.ndarray
         "X": (*instances.arrays, np.array(instances.shape)),
         "y": (targets.indptr, targets.rows),
         "sample_weight": None if weight is None else (weight,),
+        "pair_weight": None if targets.pair_weight is None else (targets.pair_weight,),
     }
 
 

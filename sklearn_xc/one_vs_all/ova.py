@@ -17,6 +17,7 @@ from sklearn_xc._input.checks import (
     check_targets,
     check_training_instances,
     check_weights,
+    with_pair_weight,
 )
 from sklearn_xc._input.data import CsrRows, DenseRows, Targets
 from sklearn_xc._input.sklearn_private import Interval, Options, StrOptions, fit_context
@@ -248,7 +249,9 @@ class OvALinearXC(LinearModel):
 
     @fit_context(prefer_skip_nested_validation=True)
     @fits_in_one_step
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "OvALinearXC":
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, pair_weight: Any = None
+    ) -> "OvALinearXC":
         """Train one linear classifier per label.
 
         Parameters
@@ -261,6 +264,10 @@ class OvALinearXC(LinearModel):
             made dense.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances. A weight of 2 is a repeated row, a weight of 0 a missing one.
+        pair_weight : {array-like, sparse matrix} of shape (n, n_labels), default=None
+            Relevance of each label of each instance, for an indicator y: factors on the loss of its
+            positive entries. A positive number where y is 1, nothing elsewhere.
+            The frequencies that `class_weight` reads do not count it.
 
         Returns
         -------
@@ -270,8 +277,8 @@ class OvALinearXC(LinearModel):
         Raises
         ------
         ValueError
-            For NaN, a y that is not binary, incompatible parameters, or a `checkpoint_dir` of
-            another fit.
+            For NaN, a y that is not binary, a `pair_weight` that does not fit it, incompatible
+            parameters, or a `checkpoint_dir` of another fit.
         OSError
             If `checkpoint_dir` cannot be written; blocks already saved stay.
         MemoryBudgetError
@@ -291,6 +298,7 @@ class OvALinearXC(LinearModel):
         progress = Fit(self, X, y, sample_weight)
         instances = check_training_instances(self, X)
         targets = check_targets(self, y, instances.shape[0])
+        targets = with_pair_weight(self, targets, pair_weight, instances.shape[0])
         weight = check_weights(self, sample_weight, instances.shape[0])
         with self._store(instances, targets, weight, start=previous and previous.arrays) as store:
             self._train(instances, targets, weight, self._fitted_cost, progress, store, previous)

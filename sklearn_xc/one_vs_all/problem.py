@@ -5,6 +5,8 @@ For label j, with y in {-1, +1}^n, minimise over w (and b)::
     0.5 (|w|^2 + b^2) + sum_i c_ij phi(y_i (w.x_i + b))
 
 where c_ij is the row's weight times ``plus[j]`` for a positive and ``minus[j]`` for a negative.
+That of a positive is also multiplied by its relevance, if there is one: its weighted mean over the
+positives of a label is 1, the rest is in ``plus[j]``.
 """
 
 from collections.abc import Callable, Mapping
@@ -112,11 +114,18 @@ def build_problem(
     factors = loss_factors(estimator, targets, positive, total, exponent)
     with np.errstate(over="ignore", under="ignore"):  # check_range raises
         plus, minus = (np.ldexp(C * factor, exponent) for factor in factors)
+        y_rows, relevance = _rearranged(targets, order)
+        if relevance is not None:
+            of_pair = row_weight[targets.rows] * targets.pair_weight
+            total_of_label = np.bincount(label_of_entry, of_pair, targets.n_problems)
+            mean = np.divide(total_of_label, positive, out=np.ones(len(plus)), where=positive > 0)
+            plus = plus * mean
+            relevance = relevance / mean[label_of_entry]
     return OneVsAllProblem(
         instances=instances,
         columns=columns,
         y_indptr=targets.indptr,
-        y_rows=_rearranged(targets, order),
+        y_rows=y_rows,
         weight=row_weight[order].astype(instances.dtype),
         plus=plus,
         minus=minus,
@@ -128,6 +137,7 @@ def build_problem(
         prune=estimator.prune,
         owner=caller,
         in_files=in_files,
+        relevance=relevance,
     )
 
 
@@ -170,6 +180,8 @@ class OneVsAllProblem:
         Name of the estimator, for messages.
     in_files : bool, default=False
         Whether copies of a sparse X go to files.
+    relevance : ndarray of float64, default=None
+        Factor on the loss of each of `y_rows`, of mean 1 for each label; None for 1.
     """
 
     instances: CsrRows | DenseRows
@@ -187,6 +199,7 @@ class OneVsAllProblem:
     prune: float
     owner: str = "OvALinearXC"
     in_files: bool = False
+    relevance: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -257,6 +270,15 @@ class OneVsAllProblem:
         """Return the positive rows of `label`."""
         return self.y_rows[self.y_indptr[label] : self.y_indptr[label + 1]]
 
+    def weight_of(self, label: int) -> np.ndarray:
+        """Return the row weights for a label: those of its positives times their relevance."""
+        if self.relevance is None:
+            return self.weight
+        weight = self.weight.copy()
+        own = slice(self.y_indptr[label], self.y_indptr[label + 1])
+        weight[self.y_rows[own]] *= self.relevance[own]
+        return read_only(weight)
+
     def point(self, features: np.ndarray, weights: np.ndarray, intercept: float) -> np.ndarray:
         """Return sparse weights and an intercept as a vector, float64 (d + 1,)."""
         out = np.zeros(self.n_features + 1)
@@ -294,6 +316,7 @@ class OneVsAllProblem:
             plus=np.ones(1),
             minus=np.array([np.median(self.minus)]),
             prune=0.0,
+            relevance=None,
             **changes,
         )
 
@@ -339,13 +362,33 @@ class PositiveSums(NamedTuple):
     with_mean: np.ndarray
 
 
-def sum_rows(problem: OneVsAllProblem, rows: np.ndarray) -> np.ndarray:
-    """Return the weighted sum of some instances, float64 (d + 1,), constant feature last."""
+def sum_rows(
+    problem: OneVsAllProblem, rows: np.ndarray, weight: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the sum of some instances, float64 (d + 1,), constant feature last.
+
+    They are weighted by `weight`, (n,), by default that of the problem.
+    """
     out = np.zeros(problem.n_features + 1)
     add_rows = row_sums_kernel(problem.rows_of)
-    add_rows(problem.instances.arrays, read_only(rows), problem.weight, out)
+    weight = problem.weight if weight is None else weight
+    add_rows(problem.instances.arrays, read_only(rows), weight, out)
     out[-1] *= problem.intercept
     return out
+
+
+def sum_positives(problem: OneVsAllProblem, label: int, weight: np.ndarray) -> np.ndarray:
+    """Return the sum of a label's positives, float64 (d + 1,); `weight` is its ``weight_of``.
+
+    With a relevance r, the weights are those of the gradient at zero, ``(plus r + minus) / (plus +
+    minus)``, times those of the rows.
+    """
+    rows = problem.positives(label)
+    total = sum_rows(problem, rows)
+    if problem.relevance is None:
+        return total
+    share = problem.plus[label] / (problem.plus[label] + problem.minus[label])
+    return total + share * (sum_rows(problem, rows, weight) - total)
 
 
 def sum_instances(problem: OneVsAllProblem) -> InstanceSums:
@@ -383,7 +426,8 @@ def check_range(problem: OneVsAllProblem, sums: InstanceSums) -> None:
         is too small.
     """
     type_info = np.finfo(problem.dtype)
-    costs = np.maximum(problem.plus, problem.minus)
+    relevance = 1.0 if problem.relevance is None else problem.relevance.max(initial=1.0)
+    costs = np.maximum(relevance * problem.plus, problem.minus)
     highest, lowest = float(costs.max()), float(costs.min())
     # Bounds on the trace of the Hessian and on the norm of the gradient at zero, over all labels.
     # Python's floats raise where these overflow, numpy's give inf.
@@ -403,7 +447,7 @@ def _out_of_range(problem: OneVsAllProblem, what: str, costs: np.ndarray) -> str
     largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
     advice = "lower" if what == "large" else "raise"
     return (
-        f"{problem.owner}: X, C, sample_weight and the weights of labels make numbers too "
+        f"{problem.owner}: X, C, sample_weight and weights of labels or pairs make numbers too "
         f"{what} for {problem.dtype}: X has entries up to {largest:.3g} in magnitude, and C times "
         f"the weights is {costs.min():.3g} to {costs.max():.3g}. Scale X to rows of about unit "
         f"length, or {advice} C or the weights."
@@ -478,15 +522,20 @@ def _feature_counts(instances: CsrRows) -> np.ndarray:
     return counts
 
 
-def _rearranged(targets: Targets, order: np.ndarray) -> np.ndarray:
-    """Return the positive rows of each label, ascending, for instances in another order."""
+def _rearranged(targets: Targets, order: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the positive rows of each label, ascending, and the weights of these pairs or None.
+
+    Instances are in another order than in the targets.
+    """
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     rows = place[targets.rows]
     # Two transpositions sort the rows of each label.
     shape = (len(order), targets.n_problems)
-    columns = sp.csc_array((np.empty(len(rows), np.int8), rows, targets.indptr), shape=shape)
-    return columns.tocsr().tocsc().indices.astype(np.int32, copy=False)
+    weight = targets.pair_weight
+    values = np.empty(len(rows), np.int8) if weight is None else weight
+    columns = sp.csc_array((values, rows, targets.indptr), shape=shape).tocsr().tocsc()
+    return columns.indices.astype(np.int32, copy=False), None if weight is None else columns.data
 
 
 def loss_factors(

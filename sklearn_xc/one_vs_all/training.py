@@ -128,7 +128,8 @@ def check_memory(estimator: Any, X: CsrRows | DenseRows, targets: Targets) -> bo
     loss = loss_of(estimator)
     check_margin_loss(loss, f"{caller}: loss")
     (n, d), itemsize, n_labels = X.shape, X.dtype.itemsize, targets.n_problems
-    needed = _fit_bytes(X, n_labels, len(targets.rows), loss)
+    n_positives = len(targets.rows) * (1 if targets.pair_weight is None else 2)
+    needed = _fit_bytes(X, n_labels, n_positives, loss)
     held = needed.always + needed.shared
     is_sparse = isinstance(X, CsrRows) and len(X.data) > 0
     side_by_side = pays_side_by_side(is_sparse, compiled(loss).has_kink, n_labels)
@@ -185,7 +186,7 @@ def room_for_weights(problem: OneVsAllProblem, allowed: int | None) -> int | Non
 
 
 def _bytes_of(problem: OneVsAllProblem) -> _FitBytes:
-    n_positives = len(problem.y_rows)
+    n_positives = len(problem.y_rows) * (1 if problem.relevance is None else 2)
     return _fit_bytes(problem.instances, problem.n_labels, n_positives, problem.margin_loss)
 
 
@@ -193,6 +194,8 @@ def _block_bytes(problem: OneVsAllProblem, n_lanes: int, n_Cs: int) -> int:
     """Return the bytes of the workspace of a block."""
     n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
     workspace = workspace_bytes(n, d, n_lanes, itemsize, problem.is_side_by_side)
+    if problem.relevance is not None and not problem.is_side_by_side:
+        workspace += n_lanes * n * itemsize  # row weights of each lane
     return workspace + (path_bytes(d, n_lanes, itemsize) if n_Cs > 1 else 0)
 
 
@@ -410,11 +413,13 @@ def group_equal_problems(problem: OneVsAllProblem, initialiser: Initialiser) -> 
     """
     if isinstance(initialiser, Given):
         return np.arange(problem.n_labels)
-    last: dict[tuple[bytes, float, float], int] = {}
+    last: dict[tuple[Any, ...], int] = {}
     group = np.empty(problem.n_labels, np.int64)
     for label in range(problem.n_labels - 1, -1, -1):
-        rows = problem.positives(label).tobytes()
-        group[label] = last.setdefault((rows, problem.plus[label], problem.minus[label]), label)
+        own = slice(problem.y_indptr[label], problem.y_indptr[label + 1])
+        relevance = b"" if problem.relevance is None else problem.relevance[own].tobytes()
+        key = problem.y_rows[own].tobytes(), relevance, problem.plus[label], problem.minus[label]
+        group[label] = last.setdefault(key, label)
     return group
 
 

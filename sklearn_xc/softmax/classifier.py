@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._input.arguments import draw_seed
-from sklearn_xc._input.checks import check_instances, check_targets
+from sklearn_xc._input.checks import check_instances, check_targets, with_pair_weight
 from sklearn_xc._input.data import CsrRows, LabelFrequencies
 from sklearn_xc._input.sklearn_private import Interval, StrOptions, fit_context
 from sklearn_xc._parallel.memory import require_bytes
@@ -125,7 +125,9 @@ class SoftmaxClassifier(SoftmaxModel):
 
     @fit_context(prefer_skip_nested_validation=True)
     @fits_in_one_step
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SoftmaxClassifier":
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, pair_weight: Any = None
+    ) -> "SoftmaxClassifier":
         """Train the model.
 
         Parameters
@@ -138,6 +140,9 @@ class SoftmaxClassifier(SoftmaxModel):
             an observation; rows without labels are skipped.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances. A weight of 2 is a repeated row, a weight of 0 a missing one.
+        pair_weight : {array-like, sparse matrix} of shape (n, n_labels), default=None
+            Relevance of each label of each instance, for an indicator y: factors on the loss of its
+            positive entries. A positive number where y is 1, nothing elsewhere.
 
         Returns
         -------
@@ -147,7 +152,8 @@ class SoftmaxClassifier(SoftmaxModel):
         Raises
         ------
         ValueError
-            For NaN, a y that is not binary, or a learning rate at which training diverges.
+            For NaN, a y that is not binary, a `pair_weight` that does not fit it, or a learning
+            rate at which training diverges.
         MemoryBudgetError
             If the weights do not fit into memory; raised before anything is allocated.
 
@@ -170,6 +176,7 @@ class SoftmaxClassifier(SoftmaxModel):
         instances = check_instances(self, X, reset=not is_warm).without_zeros()
         known = (self.classes_, self._targets_kind) if is_warm else ()
         targets = check_targets(self, y, instances.shape[0], *known)
+        targets = with_pair_weight(self, targets, pair_weight, instances.shape[0])
         weight, pairs = check_pairs(self, targets, instances.shape[0], sample_weight)
         n_classes = len(targets.classes)
         n_copies = 1 + self._is_searched
@@ -183,7 +190,7 @@ class SoftmaxClassifier(SoftmaxModel):
             model._keep_weights(state, frequencies)
             model._count_instances(targets, weight)
             labelled = weight[np.unique(pairs.rows)]
-            model._labels_per_row = math.fsum(pairs.weight) / math.fsum(labelled)
+            model._labels_per_row = math.fsum(weight[pairs.rows]) / math.fsum(labelled)
             columns = map(np.array, zip(*report, strict=True))
             model.fit_report_ = dict(zip(_REPORT, columns, strict=True))
             model.n_iter_ = len(report)

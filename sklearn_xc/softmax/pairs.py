@@ -29,7 +29,7 @@ class ClassPairs:
     rows, classes : ndarray of int32 of shape (n,)
         Row of X, and position of the class.
     weight : ndarray of float64 of shape (n,)
-        Of the instance.
+        Of the instance, times that of the pair.
     """
 
     rows: np.ndarray
@@ -54,8 +54,8 @@ def check_pairs(
         total = float(pairs.weight.sum())
     if not total < _HEAVIEST:
         raise ValueError(
-            f"{name}: sample_weight must sum to less than {_HEAVIEST:g} over all labels. Got "
-            f"{total:g}. Divide all by their mean."
+            f"{name}: sample_weight must sum to less than {_HEAVIEST:g} over all labels, times "
+            f"pair_weight. Got {total:g}. Divide all by their mean."
         )
     if len(pairs.rows) >= 2**31 - 1:
         raise ValueError(
@@ -65,7 +65,7 @@ def check_pairs(
 
 
 def pairs_of(targets: Targets, weight: np.ndarray) -> ClassPairs:
-    """Return the pairs of targets, sorted by row, without instances of weight 0."""
+    """Return the pairs of targets, sorted by row, without those of weight 0."""
     if targets.kind == "classes" and len(targets.classes) == 2:
         classes = np.zeros(len(weight), np.int32)
         classes[targets.rows] = 1
@@ -74,8 +74,11 @@ def pairs_of(targets: Targets, weight: np.ndarray) -> ClassPairs:
         column = np.repeat(np.arange(targets.n_problems, dtype=np.int32), np.diff(targets.indptr))
         order = np.lexsort((column, targets.rows))
         rows, classes = targets.rows[order], column[order]
-    kept = weight[rows] > 0
-    return ClassPairs(rows[kept], classes[kept], weight[rows[kept]])
+    weight = weight[rows]
+    if targets.pair_weight is not None:
+        weight = weight * targets.pair_weight[order]
+    kept = weight > 0
+    return ClassPairs(rows[kept], classes[kept], weight[kept])
 
 
 def merge_equal(instances: CsrRows, pairs: ClassPairs) -> ClassPairs:

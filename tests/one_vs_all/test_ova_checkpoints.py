@@ -154,3 +154,5 @@ class TestAnotherFit:
             OvALinearXC(tol=1e-2, checkpoint_dir=tmp_path).fit(X, Y[::-1])
         with pytest.raises(ValueError, match=r"another fit: sample_weight is not the same"):
             OvALinearXC(tol=1e-2, checkpoint_dir=tmp_path).fit(X, Y, np.full(300, 2.0))
+        with pytest.raises(ValueError, match=r"another fit: pair_weight is not the same"):
+            OvALinearXC(tol=1e-2, checkpoint_dir=tmp_path).fit(X, Y, pair_weight=2.0 * Y)

@@ -14,9 +14,9 @@ from sklearn_xc.exceptions import ConvergenceWarning, UnseenLabelWarning
 from sklearn_xc.one_vs_all.starts import INITIALISERS, Initialiser
 
 RANGE_ERROR = re.compile(
-    r"OvALinearXC: X, C, sample_weight and the weights of labels make numbers too (large|small) "
-    r"for float(32|64): X has entries up to \S+ in magnitude, and C times the weights is .* "
-    r"Scale X to rows of about unit length, or (lower|raise) C or the weights\."
+    r"OvALinearXC: X, C, sample_weight and weights of labels or pairs make numbers too "
+    r"(large|small) for float(32|64): X has entries up to \S+ in magnitude, and C times the "
+    r"weights is .* Scale X to rows of about unit length, or (lower|raise) C or the weights\."
 )
 
 #: Of loss, dtype and container: each pair of loss and dtype is compiled for seconds.

@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.svm import LinearSVC
 
+from sklearn_xc import OvALinearXC
 from sklearn_xc._parallel.progress import StopFlag
 from sklearn_xc.one_vs_all.problem import sum_instances
 from sklearn_xc.one_vs_all.solver import newton_cg, screening, working_sets
@@ -282,3 +284,23 @@ def test_ctrl_c_is_heard(make_problem, pay, monkeypatch):
     monkeypatch.setattr(working_sets.WorkingSetSolver, "_improve", improve_and_stop)
     with pytest.raises(KeyboardInterrupt):
         solve(problem, stop=stop)
+
+
+def test_weights_of_pairs(pay, answers):
+    """Of labels that are solved on working sets, and of those at the kink."""
+    pay()
+    X, Y = texts()
+    of_pair = Y.astype(float)
+    of_pair.data[:] = np.random.default_rng(0).choice([0.2, 1.0, 4.0], of_pair.nnz)
+    model = OvALinearXC(1.0, tol=1e-6, prune=0).fit(X, Y, pair_weight=of_pair)
+    assert answers[True] > 5
+    assert answers[False] > 0
+    for j in range(25):
+        y, weight = Y[:, [j]].toarray()[:, 0], of_pair[:, [j]].toarray()[:, 0]
+        weight = np.where(y > 0, weight, 1.0)
+        theirs = LinearSVC(dual=False, tol=1e-10, max_iter=10_000).fit(X, y, weight)
+        np.testing.assert_allclose(model.coef_[[j]].toarray(), theirs.coef_, atol=1e-4)
+        loss = np.maximum(1.0 - (2.0 * y - 1.0) * theirs.decision_function(X), 0.0) ** 2
+        squares = (theirs.coef_**2).sum() + theirs.intercept_[0] ** 2
+        least = 0.5 * squares + weight @ loss
+        assert model.fit_report_["objective"][j] == pytest.approx(least, rel=1e-6)

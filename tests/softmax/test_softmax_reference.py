@@ -109,10 +109,15 @@ class TestMaximum:
         assert objective(np.zeros_like(model.coef_), X, y, alpha, weight) > 1.4 * least
         assert model.intercept_.any() == is_weighted
 
-    def test_a_multilabel_row_is_an_observation_of_each_of_its_labels(self):
+    @pytest.mark.parametrize("is_weighted", [False, True])
+    def test_a_multilabel_row_is_an_observation_of_each_of_its_labels(self, is_weighted):
         X, y = data("text")
         second = (y + 1 + np.arange(len(y)) % 3) % 8
         Y = sp.csr_array(np.eye(8)[y] + np.eye(8)[second])
+        weight = np.ones((2, 200))
+        if is_weighted:
+            weight = np.random.default_rng(0).choice([0.5, 1.0, 2.5], (2, 200))
+        of_pair = (np.eye(8)[y].T * weight[0] + np.eye(8)[second].T * weight[1]).T
         model = ImplicitSoftmaxSGD(
             0.3,
             n_negatives=3,
@@ -121,8 +126,8 @@ class TestMaximum:
             max_iter=500,
             random_state=0,
             fit_intercept=False,
-        ).fit(X, Y)
+        ).fit(X, Y, pair_weight=of_pair if is_weighted else None)
         both, labels = sp.vstack([X, X]).tocsr(), np.concatenate([y, second])
-        least = least_objective(both, labels, 0.3, np.ones(400))
-        found = objective(model.coef_, both, labels, 0.3, np.ones(400))
+        least = least_objective(both, labels, 0.3, weight.ravel())
+        found = objective(model.coef_, both, labels, 0.3, weight.ravel())
         assert least * (1 - 1e-9) < found < least * (1 + 5e-3)

@@ -58,14 +58,17 @@ def flip_positives(positives, next_positive, end, at, n, begin, margins):
 
 
 @inlined
-def weigh_positives(positives, begin, next_positive, at, ratio, values, slopes, bends):
+def weigh_positives(positives, relevance, begin, next_positive, at, ratio, values, slopes, bends):
     """Give the positives of a tile their weight relative to negatives, and their sign."""
     for c in range(LANES):
         for p in range(begin[c], next_positive[c]):
             r = positives[p] - at
-            values[r, c] *= ratio[c]
-            slopes[r, c] *= -ratio[c]
-            bends[r, c] *= ratio[c]
+            factor = ratio[c]
+            if relevance.shape[0] > 0:
+                factor *= relevance[p]
+            values[r, c] *= factor
+            slopes[r, c] *= -factor
+            bends[r, c] *= factor
 
 
 @functools.cache
@@ -102,9 +105,9 @@ def smooth_loss_kernel(loss: Any) -> Any:
         first, last : int
             Range of the rows.
         targets : tuple of ndarray
-            ``(positives, next_positive, end)``: positive rows of all labels, ascending for each,
-            and for each lane the range of its positives from `first` on. `next_positive` is
-            advanced.
+            ``(positives, relevance, next_positive, end)``: positive rows of all labels, ascending
+            for each, factors on their losses or none, and for each lane the range of its positives
+            from `first` on. `next_positive` is advanced.
         costs : tuple of ndarray of float64 of shape (LANES,)
             Weights of the losses of positives and negatives.
         point : ndarray of shape (d + 1, LANES)
@@ -118,7 +121,7 @@ def smooth_loss_kernel(loss: Any) -> Any:
         """
         X, weight, squares = rows
         plus, minus = costs
-        positives, next_positive, end = targets
+        positives, relevance, next_positive, end = targets
         loss, gradient, trace, curvatures = sums
         indptr, indices, data = X
         d = point.shape[0] - 1
@@ -136,7 +139,9 @@ def smooth_loss_kernel(loss: Any) -> Any:
             score_tile(X, at, n, point, bias, margins)
             flip_positives(positives, next_positive, end, at, n, begin, margins)
             differentiate(flat[0], flat[1], flat[2], flat[3])
-            weigh_positives(positives, begin, next_positive, at, ratio, values, slopes, bends)
+            weigh_positives(
+                positives, relevance, begin, next_positive, at, ratio, values, slopes, bends
+            )
             tile_loss[:] = 0.0
             shift[:] = 0.0
             for r in range(n):

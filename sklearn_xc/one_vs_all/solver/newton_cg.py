@@ -47,7 +47,7 @@ from sklearn_xc.one_vs_all.problem import (
     FEWEST_ROWS,
     InstanceSums,
     OneVsAllProblem,
-    sum_rows,
+    sum_positives,
 )
 from sklearn_xc.one_vs_all.solver.screening import CsrScreen, list_length, make_screen
 from sklearn_xc.one_vs_all.solver.shared_negatives import (
@@ -345,6 +345,8 @@ class _Block:
         Starts of labels that working sets have left at the kink, as ``_start`` reads them.
     rounding : float
         Up to this, times the label's loss weights, a gradient at zero counts as zero.
+    weight : ndarray of shape (n,) or (n_lanes * n,)
+        Row weights, with a relevance of pairs those of each lane.
     screen : Screen
         Lists the candidates of each lane.
     smooth : SmoothNewton or None
@@ -379,6 +381,10 @@ class _Block:
         mean = sums.total / sums.weight if problem.loss.has_kink else np.zeros(0)
         self.mean = read_only(mean.astype(problem.dtype))
         self.lanes = _lanes(problem, n_lanes)
+        self.weight = problem.weight
+        if problem.relevance is not None and self.smooth is None:
+            self.weight = np.tile(problem.weight, n_lanes)
+            self.lanes.first_row[:] = problem.n_samples * np.arange(n_lanes)
         self.scratch = _make_scratch(problem, self.smooth is not None)
         self.occupants: list[_Label | None] = [None] * n_lanes
         self.n_iter, self.n_products = np.zeros((2, n_lanes), np.int64)
@@ -522,7 +528,10 @@ class _Block:
         problem, lanes = self.problem, self.lanes
         label = int(self.labels[place])
         plus, minus = problem.plus[label], problem.minus[label]
-        positive_sum = sum_rows(problem, problem.positives(label))
+        weight = problem.weight_of(label)
+        positive_sum = sum_positives(problem, label, weight)
+        if self.weight is not problem.weight:
+            self.weight[lanes.first_row[k] :][: len(weight)] = weight
         at_zero = -float(problem.loss.slope(0.0)) * norm_of_difference(
             plus + minus, positive_sum, minus, self.sums.total
         )
@@ -590,7 +599,7 @@ class _Block:
             last = first + max(1, int((np.cumsum(work[first:]) <= _CHUNK_ROWS).sum()))
             self.advance(
                 problem.instances.arrays,
-                problem.weight,
+                read_only(self.weight),
                 problem.y_rows,
                 lanes.state,
                 lanes.points,

@@ -148,7 +148,8 @@ class KinkSolver:
         problem, negatives = self.problem, self.negatives
         positives, costs = problem.positives(label), (problem.plus[label], problem.minus[label])
         own, scores, of_positives = self._scores(positives, features, weights)
-        data = problem.weight, positives, costs, negatives.scores
+        weight = problem.weight_of(label)
+        data = weight, positives, costs, negatives.scores
         # Where positives have features, the negatives respond differently.
         free = features[own[features] > 0]
         share = height
@@ -173,7 +174,7 @@ class KinkSolver:
             known = scores, negatives.scores, share, slack
             X = problem.instances.arrays
             objective, gradient_norm = self.evaluate(
-                X, problem.weight, positives, costs, point, known, self.gradient
+                X, weight, positives, costs, point, known, self.gradient
             )
             enough = min(tolerance, math.sqrt(2.0 * problem.relative_gap * objective))
             if not _NEAR * enough >= gradient_norm > enough:

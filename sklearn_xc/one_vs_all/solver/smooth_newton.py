@@ -13,6 +13,7 @@ import numpy as np
 
 from sklearn_xc._compile.emitters.row_lanes import LANES
 from sklearn_xc._compile.jit import aligned_zeros
+from sklearn_xc._input.data import read_only
 from sklearn_xc.one_vs_all.kernels.lanes import Lanes
 from sklearn_xc.one_vs_all.kernels.newton_direction import LARGEST_EXPONENT
 from sklearn_xc.one_vs_all.kernels.newton_step import MAX_HALVINGS, ROUNDING, SUFFICIENT_DECREASE
@@ -131,7 +132,8 @@ class SmoothNewton:
         self.gradient[:] = 0.0
         loss, trace, norm2, gradient2 = np.zeros((4, LANES))
         rows = self.rows, problem.weight, self.squares
-        targets = problem.y_rows, positive[0], positive[1]
+        relevance = read_only(np.zeros(0)) if problem.relevance is None else problem.relevance
+        targets = problem.y_rows, relevance, positive[0], positive[1]
         sums = loss, self.gradient, trace, self.curvatures
         for first, last in self.ranges:
             self.add_losses(

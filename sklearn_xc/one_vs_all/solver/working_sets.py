@@ -290,6 +290,9 @@ class WorkingSetSolver:
         places, ends = entry_places(problem.y_indptr[labels], n_positives)
         rows = problem.y_rows[places]
         weight = problem.weight[rows].astype(np.float64)
+        if problem.relevance is not None:  # as in ``sum_positives``
+            share = problem.plus[labels] / (problem.plus[labels] + problem.minus[labels])
+            weight *= 1.0 + np.repeat(share, n_positives) * (problem.relevance[places] - 1.0)
         entries, pointers = entry_places(indptr[rows], self.lengths[rows])
         copies = data[entries].astype(np.float64), indices[entries], pointers
         X = sp.csr_array(copies, shape=(len(rows), problem.n_features))
@@ -395,6 +398,10 @@ class WorkingSetSolver:
             feature_indptr,
             features,
         )
+        if self.problem.relevance is not None:
+            places, _ = entry_places(self.problem.y_indptr[batch.label], batch.n_positives)
+            first, _ = entry_places(row_indptr[:-1] + np.arange(m), batch.n_positives)
+            out[3][first] *= self.problem.relevance[places]
         indptr, indices, data, weight = map(read_only, out[:-1])
         lists = feature_indptr, features[: feature_indptr[-1]]
         return (indptr, indices, data), weight, out[-1], lists

@@ -152,7 +152,8 @@ def test_losses_and_derivatives(dtype, cuts):
     gradient, curvatures = np.zeros((D + 1, LANES)), np.full((N, LANES), np.nan, dtype)
     add_losses = smooth.smooth_loss_kernel(compiled(LOSSES["logistic"]()))
     data = tuple(map(read_only, rows)), read_only(weight), squares
-    targets = read_only(y.indices.astype(np.int32)), next_positive, end
+    relevance = 0.5 + rng.random(y.nnz) if dtype == np.float64 else np.zeros(0)
+    targets = read_only(y.indices.astype(np.int32)), read_only(relevance), next_positive, end
     tile, sums = np.empty((4, TILE, LANES)), (loss, gradient, trace, curvatures)
     for first, last in itertools.pairwise(cuts):
         add_losses(data, first, last, targets, (plus, minus), point, tile, sums)
@@ -160,6 +161,8 @@ def test_losses_and_derivatives(dtype, cuts):
     scores = ones @ point.astype(np.float64)
     sign = np.where(Y, 1.0, -1.0)
     cost = weight[:, None].astype(np.float64) * np.where(Y, plus, minus)
+    if len(relevance):
+        cost.T[Y.T] *= relevance
     chance = expit(sign * scores)
     np.testing.assert_allclose(squares, (ones**2).sum(axis=1), rtol=1e-12)
     np.testing.assert_allclose(loss, (-cost * np.log(chance)).sum(axis=0), rtol=1e-12)
