@@ -104,15 +104,21 @@ def class_named(name: Any) -> type | None:
     return None if module is None else getattr(importlib.import_module(module), name)
 
 
+def _defaults(kind: type) -> dict[str, Any]:
+    """Return the parameters of a class, with their defaults; none for a record."""
+    if not hasattr(kind, "get_params") and hasattr(kind, "_schema"):
+        return {}
+    parameters = inspect.signature(kind).parameters.items()
+    return {name: one.default for name, one in parameters if name not in ("args", "kwargs")}
+
+
 def check_state(kind: type, state: Mapping[str, Any]) -> None:
     """Raise a ValueError for attributes that an object of a class may not have.
 
     All parameters of the constructor must be there, with values that ``fit`` would accept, and no
     attribute may take the place of a method. Records have no parameters.
     """
-    names: set[str] = set()
-    if hasattr(kind, "get_params") or not hasattr(kind, "_schema"):
-        names = {*inspect.signature(kind).parameters} - {"args", "kwargs"}
+    names = {*_defaults(kind)}
     missing = sorted(names - {*state})
     if missing:
         raise ValueError(f"{kind.__name__}: parameters {missing} are missing.")
@@ -353,6 +359,9 @@ class Reader:
             raise ValueError("objects are too deep within each other")
         state = self._state(nodes, where)
         self._depth -= 1
+        if hasattr(kind, "_parameter_constraints"):  # what it has got since is at its default
+            later = {k: v for k, v in _defaults(kind).items() if v is not inspect.Parameter.empty}
+            state = later | state
         check_state(kind, state)
         made: Any
         if hasattr(kind, "_from_folder_state"):

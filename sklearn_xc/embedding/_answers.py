@@ -49,7 +49,7 @@ _CHUNK_BYTES = 2**28
     fusion_=Record("BoostedFusion", "TreeFusion", optional=True),
     vectorizer_=Tested("a vectorizer with a word per feature", is_vectorizer, optional="missing"),
     _reads_texts=Number("bool"),
-    _has_two_scores=Number("bool"),
+    _has_two_scores=Number("bool", optional="missing"),
     _features=Record("KnownFeatures", optional=True),
     _described=Array("bool", "labels", optional=True),
     _known=Array("bool", lambda model: model._n_known()),
@@ -74,6 +74,7 @@ class EmbeddingAnswers(ThresholdedScores, XCClassifier):
     """
 
     _has_shortlist = True
+    _has_two_scores = False  # of models that were saved before there was this attribute
 
     @reads_snapshot
     def embed(self, X: Any) -> np.ndarray:

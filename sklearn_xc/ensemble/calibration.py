@@ -250,7 +250,7 @@ def leads(scores: np.ndarray) -> np.ndarray:
 
 @declares(
     map_=Record("PairMap"),
-    gains_=Array("float64", 2, "labels", optional=True),
+    gains_=Array("float64", "labels", 2, optional="missing"),
     _rest=Number(),
 )
 class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
@@ -307,7 +307,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         Trained on all rows.
     map_ : object
         Maps scores to probabilities.
-    gains_ : ndarray of float64 of shape (2, n_labels) or None
+    gains_ : ndarray of float64 of shape (n_labels, 2) or None
         Numbers a, b of each label: one of probability p adds a p + b to `objective`.
     group_edges_ : ndarray of int64 of shape (n_found - 1,)
         For each group but the first, the smallest number of training instances of a label in it.
@@ -382,6 +382,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     True
     """
 
+    gains_ = None  # of models that were saved before there was this attribute
     _parameter_constraints: dict = {  # noqa: RUF012
         "estimator": [HasMethods(["fit"])],
         "method": [StrOptions(set(METHODS))],
@@ -682,7 +683,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     def _probabilities_of(self, X: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return labels, padded with -1, and their probabilities."""
         ranked, known, rest = self._probabilities(X, self._depth())
-        place = self._places(labels, ranked)
+        place = self._columns_among(labels, ranked)
         own = np.take_along_axis(known, place.clip(0), axis=1)
         probabilities = np.where(place >= 0, own, rest[:, None])
         blank = self._are_blank(X)
@@ -691,7 +692,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         probabilities[(labels < 0) | np.isin(labels, self._unseen_labels)] = 0.0
         return labels, probabilities
 
-    def _places(self, labels: np.ndarray, ranked: np.ndarray) -> np.ndarray:
+    def _columns_among(self, labels: np.ndarray, ranked: np.ndarray) -> np.ndarray:
         """Return the columns of labels among those ranked for the same row, -1 for none."""
         own = np.arange(len(labels), dtype=np.int64)[:, None] * len(self.classes_)
         keys = np.where(ranked >= 0, own + ranked, -1).ravel()
@@ -757,7 +758,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         if listed is None:
             listed = ranked if k <= ranked.shape[1] else super()._topk_scores(X, k)[0]
         gains, floor = self._gains(ranked, known)
-        place = self._places(listed, ranked)
+        place = self._columns_among(listed, ranked)
         worth, chances = (
             np.where(place >= 0, np.take_along_axis(own, place.clip(0), axis=1), other)
             for own, other in ((gains, floor), (known, rest[:, None]))

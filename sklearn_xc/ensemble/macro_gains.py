@@ -42,7 +42,7 @@ def macro_gains(
 
     Returns
     -------
-    ndarray of float64 of shape (2, n_labels)
+    ndarray of float64 of shape (n_labels, 2)
         a and b.
 
     Notes
@@ -56,7 +56,7 @@ def macro_gains(
        "Consistent algorithms for multi-label classification with macro-at-k metrics", ICLR 2024.
     """
     if objective == "macro_recall":
-        return np.stack([1.0 / share, np.zeros(len(share))])
+        return np.column_stack([1.0 / share, np.zeros(len(share))])
     total, k = weight.sum(), min(k, labels.shape[1])
 
     def shares(gains: np.ndarray) -> np.ndarray:
@@ -68,9 +68,9 @@ def macro_gains(
         given, p, own = given[at, ranks], p[at, ranks], weight[at] / total
         return np.stack([np.bincount(given, w, len(share)) for w in (own * p, own)])
 
-    t, q = found = shares(np.stack([np.ones(len(share)), np.zeros(len(share))]))
+    t, q = found = shares(np.column_stack([np.ones(len(share)), np.zeros(len(share))]))
     for step in range(_STEPS):
-        gains = np.stack([2.0 / (q + share), -2.0 * t / (q + share) ** 2])
+        gains = np.column_stack([2.0 / (q + share), -2.0 * t / (q + share) ** 2])
         found = found + min(_LONGEST, 2.0 / (step + 2)) * (shares(gains) - found)
         t, q = found
     return gains
@@ -78,5 +78,5 @@ def macro_gains(
 
 def gains_of(probabilities: np.ndarray, labels: np.ndarray, gains: np.ndarray) -> np.ndarray:
     """Return the gain of each label that is listed for an instance, -inf for none."""
-    a, b = gains
+    a, b = gains.T
     return np.where(labels >= 0, a[labels] * probabilities + b[labels], -np.inf)
