@@ -382,7 +382,6 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     True
     """
 
-    gains_ = None  # of models that were saved before there was this attribute
     _parameter_constraints: dict = {  # noqa: RUF012
         "estimator": [HasMethods(["fit"])],
         "method": [StrOptions(set(METHODS))],
@@ -547,7 +546,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
 
     @property
     def _ranks_anew(self) -> bool:  # type: ignore[override]
-        return self.gains_ is not None
+        return getattr(self, "gains_", None) is not None  # older models lack it
 
     @reads_snapshot
     def predict_proba(self, X: Any) -> Any:
@@ -627,7 +626,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         allowed = self._read_allowed(X, candidates, exclude)
         if allowed is not None:
             return self._probabilities_of(X, self._allowed_topk(X, k, allowed)[0])
-        if self.gains_ is not None:
+        if self._ranks_anew:
             labels, _, probabilities = self._by_gain(X, k)
             return labels, np.where(np.isin(labels, self._unseen_labels), 0.0, probabilities)
         labels, probabilities, _ = self._probabilities(X, max(k, self._depth()))
@@ -736,16 +735,16 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         return np.concatenate([first, others], axis=1) / total, (rest / total)[:, 0]
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        if self.gains_ is None:
+        if not self._ranks_anew:
             return super()._topk_scores(X, k)
         return self._by_gain(X, k)[:2]
 
     def _allowed_topk(
         self, X: Any, k: int, allowed: AllowedLabels, **how: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        depth = k if self.gains_ is None else max(k, self._depth())
+        depth = max(k, self._depth()) if self._ranks_anew else k
         labels, scores = super()._allowed_topk(X, depth, allowed)
-        return (labels, scores) if self.gains_ is None else self._by_gain(X, k, labels)[:2]
+        return self._by_gain(X, k, labels)[:2] if self._ranks_anew else (labels, scores)
 
     def _by_gain(
         self, X: Any, k: int, listed: np.ndarray | None = None
@@ -778,7 +777,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         return gains, just_below(np.where(np.isfinite(lowest), lowest, 0))
 
     def _all_scores(self, X: Any) -> np.ndarray:
-        if self.gains_ is None:
+        if not self._ranks_anew:
             return super()._all_scores(X)
         _, n_labels = self._require_dense(X, 8, "the dense scores", "predict_topk")
         ranked, known, _ = self._probabilities(X, self._depth())
@@ -789,14 +788,14 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        if self.gains_ is not None:
+        if self._ranks_anew:
             labels, _ = self._topk_scores(X, k)
             return labels, np.where((np.arange(k) < self.k) & (labels >= 0), 1.0, -1.0)
         labels, probabilities, _ = self._probabilities(X, k)
         return labels, probabilities - 0.5
 
     def _all_margins(self, X: Any) -> np.ndarray:
-        if self.gains_ is None:
+        if not self._ranks_anew:
             return self.predict_proba(X) - 0.5
         labels, margins = self._topk_margins(X, min(self.k, self._depth()))
         answer = np.full((len(labels), len(self.classes_)), -1.0)
