@@ -250,9 +250,9 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
 
     Source: [1]_. It differs in the encoder, which is a transformer there; in that each instance
     has the same weight in a step, however many labels are within its margin; in the margin of the
-    classifiers, 0.5; and, unless `fusion` is "tree", in that fused scores also use the cosine of
-    the features and the means of instances, treat labels without training instances like the
-    rarest ones, and are learned only from the pairs of shortlists.
+    classifiers, 0.5; and, with "boosting", in that fused scores also use the cosine of the features
+    and the means of instances, treat labels without training instances like the rarest ones, and
+    are learned only from the pairs of shortlists.
 
     References
     ----------

@@ -627,8 +627,7 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
         if allowed is not None:
             return self._probabilities_of(X, self._allowed_topk(X, k, allowed)[0])
         if self._ranks_anew:
-            labels, _, probabilities = self._by_gain(X, k)
-            return labels, np.where(np.isin(labels, self._unseen_labels), 0.0, probabilities)
+            return self._probabilities_of(X, self._topk_scores(X, k)[0])
         labels, probabilities, _ = self._probabilities(X, max(k, self._depth()))
         unseen = np.isin(labels, self._unseen_labels)
         return labels[:, :k], np.where(unseen, 0.0, probabilities)[:, :k]
@@ -737,37 +736,34 @@ class TopKCalibrator(AnswersBlankRows, WrappedClassifier):
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         if not self._ranks_anew:
             return super()._topk_scores(X, k)
-        return self._by_gain(X, k)[:2]
+        return self._by_gain(X, k)
 
     def _allowed_topk(
         self, X: Any, k: int, allowed: AllowedLabels, **how: Any
     ) -> tuple[np.ndarray, np.ndarray]:
         depth = max(k, self._depth()) if self._ranks_anew else k
         labels, scores = super()._allowed_topk(X, depth, allowed)
-        return self._by_gain(X, k, labels)[:2] if self._ranks_anew else (labels, scores)
+        return self._by_gain(X, k, labels) if self._ranks_anew else (labels, scores)
 
     def _by_gain(
         self, X: Any, k: int, listed: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the k labels of largest gain of those listed, their gains and probabilities.
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k labels of largest gain of those listed, and their gains.
 
         Labels beyond the ``top_k`` follow in the order of their scores, then unseen ones.
         """
-        ranked, known, rest = self._probabilities(X, self._depth())
+        ranked, known, _ = self._probabilities(X, self._depth())
         if listed is None:
             listed = ranked if k <= ranked.shape[1] else super()._topk_scores(X, k)[0]
         gains, floor = self._gains(ranked, known)
         place = self._columns_among(listed, ranked)
-        worth, chances = (
-            np.where(place >= 0, np.take_along_axis(own, place.clip(0), axis=1), other)
-            for own, other in ((gains, floor), (known, rest[:, None]))
-        )
+        worth = np.where(place >= 0, np.take_along_axis(gains, place.clip(0), axis=1), floor)
         worth[listed < 0] = -np.inf
         column = np.broadcast_to(np.arange(listed.shape[1]), listed.shape)
         ties = np.where(place >= 0, listed, column)
         is_unseen = np.isin(listed, self._unseen_labels)
         order = np.lexsort((ties, -worth, place < 0, is_unseen, listed < 0), axis=1)[:, :k]
-        return tuple(np.take_along_axis(each, order, axis=1) for each in (listed, worth, chances))
+        return tuple(np.take_along_axis(each, order, axis=1) for each in (listed, worth))
 
     def _gains(self, ranked: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the gains of labels with a probability of their own, and that of all others."""

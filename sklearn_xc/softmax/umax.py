@@ -49,15 +49,16 @@ class SoftmaxUMax(SoftmaxClassifier):
     rule : {"umax", "scent", "vanilla", "raman", "ove", "nce", "is"} or float, default="umax"
         The step. "umax" lifts u_i where it is more than 1 below what the sampled classes allow; a
         float is another such bound, delta in [1]_. "scent" [2]_ replaces exp(u_i) by the mean of
-        itself and the step's own estimate of it before the weights move. The others are there to be
-        compared with. "vanilla" never lifts u_i: unbiased, and its steps may be arbitrarily long.
-        "raman" is U-max with u_i plus the score of the instance's class as the variable; it needs
-        ``init="zero"``, no intercepts and no warm start. Three minimise
-        something else than the log-loss, and are biased: "ove", one-vs-each, minimises an upper
-        bound of it; "is", importance sampling, what is on average a lower bound, because it takes
-        the logarithm of a sampled sum; "nce", noise-contrastive estimation, a loss whose optimum is
-        that of the log-loss only with a model that can normalise itself; it needs
-        ``sampling="uniform"``. "raman" and "nce" take no hard negatives.
+        itself and the step's own estimate of it before the weights move; as u_i then depends on the
+        sampled classes, the step is slightly biased. The others are there to be compared with.
+        "vanilla" never lifts u_i: unbiased, and its steps may be arbitrarily long. "raman" is U-max
+        with u_i plus the score of the instance's class as the variable; it needs ``init="zero"``,
+        no intercepts and no warm start. Three minimise something else than the log-loss, and are
+        biased: "ove", one-vs-each, minimises an upper bound of it; "is", importance sampling, what
+        is on average a lower bound, because it takes the logarithm of a sampled sum; "nce",
+        noise-contrastive estimation, a loss whose optimum is that of the log-loss only with a model
+        that can normalise itself; it needs ``sampling="uniform"``. "raman" and "nce" take no hard
+        negatives.
     fit_intercept : bool, default=True
         Whether to train intercepts b, without a ridge, starting from the log frequencies of the
         classes. An instance without features then has these frequencies as its probabilities.
