@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: The figures reached, rounded up.
 BUDGET = {
     "sklearn_xc code lines": 30_000,
-    "files": 271,
+    "files": 272,
     "files at the root": 6,
     "tests code lines": 30_500,
     "asv_bench code lines": 4_650,

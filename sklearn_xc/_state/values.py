@@ -43,7 +43,7 @@ _LISTED = {
     "sklearn_xc._input.data": "CsrRows DenseRows LabelFrequencies",
     "sklearn_xc._labels.features": "LabelFeatures",
     "sklearn_xc._input.texts_with_features": "TextsWithFeatures",
-    "sklearn_xc.ensemble.calibration": "PairMap RankMap Spline",
+    "sklearn_xc.ensemble.pair_map": "PairMap RankMap Spline",
     "sklearn_xc.embedding._fusion": "BoostedFusion MixtureLevels TreeFusion Trees",
     "sklearn_xc.embedding._examples": "LabelMeans SubstituteNorms",
     "sklearn_xc.embedding._ranking": "KnownFeatures",

@@ -7,8 +7,8 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from sklearn_xc.ensemble.calibration import LEAST, PairMap, Spline, leads
 from sklearn_xc.ensemble.held_out import ScoredPairs
+from sklearn_xc.ensemble.pair_map import LEAST, PairMap, Spline, leads
 
 
 def drawn(n=3000, k=4, seed=0):
