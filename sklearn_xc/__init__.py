@@ -10,6 +10,7 @@ from typing import Any
 __version__ = "0.2.0"
 
 _PUBLIC = {
+    "AutoXC": "sklearn_xc.ensemble.auto",
     "DecompMIPSClassifier": "sklearn_xc.decomposition",
     "DecompMIPSSkipGram": "sklearn_xc.decomposition.skip_gram",
     "ImplicitSoftmaxSGD": "sklearn_xc.softmax",

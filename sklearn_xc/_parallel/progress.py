@@ -7,16 +7,44 @@
                -> Lines, printed, with the time left
                -> Task, for callbacks
     StopFlag   set when a fit is interrupted, read between the parts of its threads
+    at_most    ends the fits inside by an OutOfTime, at the end of a part
 """
 
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 #: Returns the fitted attributes of a model whose training ends now.
 Model = Callable[[], dict[str, Any]]
+#: The ``time.perf_counter()`` at which fits of this context end.
+_DEADLINE: ContextVar[float] = ContextVar("deadline", default=float("inf"))
+
+
+class OutOfTime(Exception):  # noqa: N818  handled by who sets the limit, never seen by users
+    """A fit has reached its time limit.
+
+    Attributes
+    ----------
+    share : float
+        Of its parts that have ended.
+    """
+
+    def __init__(self, share: float) -> None:
+        super().__init__("out of time")
+        self.share = share
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Context whose fits, of one process, raise OutOfTime at the first end of a part after that."""
+    token = _DEADLINE.set(min(time.perf_counter() + seconds, _DEADLINE.get()))
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(token)
 
 
 class Task:
@@ -202,6 +230,7 @@ class Progress:
         self.n_ended, self._n_done, self._spent, self.was_stopped = 0, 0, 0.0, False
         self._open: list[Task] = []
         self._lock = threading.Lock()
+        self._deadline = _DEADLINE.get()  # parts may end in threads
 
     def part(
         self, number: int | None = None, n_parts: int = 0, *, name: str = "", in_order: bool = True
@@ -225,11 +254,13 @@ class Progress:
 
     def ended(self, text: str, number: int | None = None) -> None:
         """Print that a part has ended: the next, or the one of a number."""
-        with self._lock:  # parts may end in threads
+        with self._lock:
             self._spent += self._count(number)
+            share = self._spent / self._total if self._total else 0.0
             if self._lines is not None:
-                share = self._spent / self._total if self._total else 0.0
                 self._lines.show(self._n_done, text, share)
+        if share < 1.0 and time.perf_counter() > self._deadline:
+            raise OutOfTime(share)
 
     def known(self, number: int | None = None) -> None:
         """Mark a part that is restored from a checkpoint; it counts in no output and no ETA."""

@@ -26,9 +26,9 @@ from sklearn_xc.exceptions import SavedModelError
 
 #: Names of classes by the module that they are imported from.
 _LISTED = {
-    "sklearn_xc": "DecompMIPSClassifier DecompMIPSSkipGram ImplicitSoftmaxSGD LabelBinarizerXC "
-    "LabelHierarchy NGAMEEmbeddingXC OvALinearXC OvALinearXCCV SoftmaxUMax StackingXC "
-    "TextClassifierXC ThresholdTuner TopKCalibrator",
+    "sklearn_xc": "AutoXC DecompMIPSClassifier DecompMIPSSkipGram ImplicitSoftmaxSGD "
+    "LabelBinarizerXC LabelHierarchy NGAMEEmbeddingXC OvALinearXC OvALinearXCCV SoftmaxUMax "
+    "StackingXC TextClassifierXC ThresholdTuner TopKCalibrator",
     "sklearn_xc.decomposition.gradients": "ExactGradient MessagePassing SampledGradient "
     "SearchedGradient",
     "sklearn_xc.decomposition.losses": "CrossEntropy MaxMargin Triplet",

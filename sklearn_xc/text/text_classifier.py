@@ -21,6 +21,7 @@ from sklearn_xc._input.sklearn_private import (
     CallbackSupportMixin,
     HasMethods,
     Interval,
+    StrOptions,
     fit_context,
     num_samples,
 )
@@ -34,6 +35,7 @@ from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import SavedEstimator, fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Array, Estimator, Tested, declares
 from sklearn_xc._topk import topk_allowed, topk_probabilities, unwrap
+from sklearn_xc.ensemble.auto import AutoXC
 from sklearn_xc.ensemble.thresholds import ThresholdTuner
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.one_vs_all import OvALinearXC
@@ -44,7 +46,7 @@ def _has(method: str) -> Any:
     """Return a check, for ``available_if``, that the classifier has a method."""
 
     def check(self: "TextClassifierXC") -> bool:
-        classifier = getattr(self, "classifier_", self.classifier)
+        classifier = getattr(self, "classifier_", self._given_classifier)
         return hasattr(OvALinearXC() if classifier is None else classifier, method)
 
     return check
@@ -79,10 +81,10 @@ class TextClassifierXC(
         Turns texts, or whatever `X` is, into the input of the classifier. None is
         ``TfidfVectorizer(sublinear_tf=True, dtype=numpy.float32)``, or no vectorizer for a
         classifier that reads texts itself.
-    classifier : classifier, default=None
+    classifier : classifier or "auto", default=None
         None is ``OvALinearXC()`` if each instance has one class, otherwise
         ``ThresholdTuner(OvALinearXC(), random_state=0)``, because rare labels seldom score above
-        0.
+        0. "auto" is ``AutoXC(random_state=0)``, which tries several classifiers on held-out rows.
     separator : str, default=None
         The separator between names, such as ";", if `y` has one string of names for each instance.
     min_count : int, default=1
@@ -91,8 +93,8 @@ class TextClassifierXC(
         What is known about labels, for a classifier with a parameter `label_features`, such as
         :class:`~sklearn_xc.NGAMEEmbeddingXC`. If `y` is lists of names, names that occur only here
         become labels without a training instance. The vectorizer learns the words of label texts,
-        too, and counts these among its documents. With None, a classifier that reads texts itself
-        and has no `label_features` gets the names as label texts.
+        too, and counts these among its documents. With None, :class:`~sklearn_xc.AutoXC`, and a
+        classifier that reads texts itself, get the names as label texts.
 
     Attributes
     ----------
@@ -135,7 +137,7 @@ class TextClassifierXC(
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "vectorizer": [HasMethods(["fit", "transform"]), None],
-        "classifier": [HasMethods(["fit"]), None],
+        "classifier": [HasMethods(["fit"]), StrOptions({"auto"}), None],
         "separator": [str, None],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "label_texts": [None, Mapping, HasMethods(["items"])],
@@ -160,6 +162,12 @@ class TextClassifierXC(
         if name == "vectorizer":
             return default_vectorizer()
         return ThresholdTuner(OvALinearXC(), random_state=0) if name == "classifier" else None
+
+    @property
+    def _given_classifier(self) -> Any:
+        """The parameter, an object where it is a name."""
+        is_name = isinstance(self.classifier, str)
+        return AutoXC(random_state=0) if is_name else self.classifier
 
     @fit_context(prefer_skip_nested_validation=False)
     @fits_in_one_step
@@ -235,7 +243,7 @@ class TextClassifierXC(
     _weighs_answers = False
 
     def _routed_parts(self) -> dict[str, Any]:
-        return {"classifier": self.classifier}
+        return {"classifier": self._given_classifier}
 
     def predict(self, X: Any) -> Any:
         """Return the labels of each instance, those that pass the threshold of the classifier.
@@ -591,7 +599,7 @@ class TextClassifierXC(
 
     def _with_labels(self, y: Any) -> Any:
         """Return a clone of the classifier that has the names of labels, and their texts."""
-        classifier = self.classifier
+        classifier = self._given_classifier
         if classifier is None:
             is_one_class = len(np.shape(y)) == 1
             classifier = OvALinearXC() if is_one_class else self._default_part("classifier")
@@ -610,10 +618,14 @@ class TextClassifierXC(
             names = self._names_of(y)
             takers = [key for key in takers if parameters[key] is None and names is not None]
             for key in takers:  # names are the texts of labels for a part that reads texts
-                if estimator_reads_texts(
-                    parameters[key.removesuffix("label_features").removesuffix("__")]
-                ):
-                    given[key] = LabelFeatures([str(name) for name in names], classes=names)
+                part = parameters[key.removesuffix("label_features").removesuffix("__")]
+                texts: Any = [str(name) for name in names]
+                if isinstance(part, AutoXC) and not estimator_reads_texts(part):
+                    texts = sp.csr_array(self._vectorized(texts))
+                    if texts.nnz:
+                        given[key] = LabelFeatures(texts, classes=names)
+                elif estimator_reads_texts(part):
+                    given[key] = LabelFeatures(texts, classes=names)
         elif takers:
             given |= dict.fromkeys(takers, self._label_features())
         else:

@@ -28,7 +28,7 @@ from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._parallel.threads import count_threads, openmp_threads
 from sklearn_xc._state.fitted import fits_in_one_step, reads_snapshot
 from sklearn_xc._state.schema import Estimator, Number, Record, Texts, declares
-from sklearn_xc.ensemble.held_out import LearnsFromHeldOut, Members
+from sklearn_xc.ensemble.held_out import HeldOutAnswers, LearnsFromHeldOut, Members
 from sklearn_xc.ensemble.members import Answers, named_errors
 from sklearn_xc.ensemble.stacking.learner import best_threshold, pair_probabilities
 from sklearn_xc.ensemble.stacking.pairs import (
@@ -279,7 +279,6 @@ class StackingXC(LearnsFromHeldOut, AnswersBlankRows, BaseComposition):
             If an argument is invalid. Errors of a member are raised with its name.
         """
         began = time.perf_counter()
-        caller = type(self).__name__
         members = self._check_members()
         reads_matrix = all(reads_features(member) for _, member in members)
         if reads_matrix:
@@ -289,23 +288,30 @@ class StackingXC(LearnsFromHeldOut, AnswersBlankRows, BaseComposition):
             members, X, y, sample_weight, fit_params, fit, n_more_parts=1
         )
         self._keep_frequencies(X, held_out, reads_matrix=reads_matrix)
-        names = [name for name, _ in members]
         task = progress.part(progress.n_ended, name="learner of pairs").begin()
-        training = PairTraining(held_out, self.n_candidates, routed.final_estimator.fit, caller)
-        with openmp_threads(1):  # gradient boosting keeps their number, and its bytes would differ
-            self.final_estimator_, probabilities = training.fit(self.final_estimator)
+        training, _ = self._learn_pairs(held_out, [name for name, _ in members], routed)
         task.end()
         progress.ended(f"learner of pairs, on {len(training.rows)} rows")
         progress.close()
-        self.pair_features_ = feature_names(names)
-        self.threshold_ = best_threshold(probabilities, training.relevant, training.truth.nnz)
-        propensities = propensities_of(self.label_counts_, self.n_samples_fit_)
-        report = training.report(names, probabilities, self._gains(), propensities)
         own = max(0.0, time.perf_counter() - began - held_out.seconds.sum())
-        self.fit_report_ = {**report, "seconds": np.append(held_out.seconds, own)}
+        self.fit_report_["seconds"] = np.append(held_out.seconds, own)
         fit.end()
         self._warn_of_unseen()
         return self
+
+    def _learn_pairs(
+        self, held_out: HeldOutAnswers, names: list[str], routed: Any
+    ) -> tuple[PairTraining, np.ndarray]:
+        """Train the classifier of pairs; return its training, and probabilities out of fold."""
+        params = routed.final_estimator.fit
+        training = PairTraining(held_out, self.n_candidates, params, type(self).__name__)
+        with openmp_threads(1):  # gradient boosting keeps their number, and its bytes would differ
+            self.final_estimator_, probabilities = training.fit(self.final_estimator)
+        self.pair_features_ = feature_names(names)
+        self.threshold_ = best_threshold(probabilities, training.relevant, training.truth.nnz)
+        propensities = propensities_of(self.label_counts_, self.n_samples_fit_)
+        self.fit_report_ = training.report(names, probabilities, self._gains(), propensities)
+        return training, probabilities
 
     def _check_members(self) -> list[tuple[str, Any]]:
         """Return the members by name, without those that are "drop"."""

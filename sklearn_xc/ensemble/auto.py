@@ -1,0 +1,475 @@
+"""The choice of an estimator by trials on held-out rows, within a time budget."""
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.utils import Bunch
+
+from sklearn_xc._input.data import as_rows
+from sklearn_xc._input.sklearn_private import Interval, safe_indexing
+from sklearn_xc._parallel.progress import Fit, OutOfTime, Progress, at_most, duration, say
+from sklearn_xc._warnings import warn
+from sklearn_xc.embedding import NGAMEEmbeddingXC
+from sklearn_xc.ensemble.held_out import (
+    HeldOutAnswers,
+    HeldOutFits,
+    Job,
+    LearnsFromHeldOut,
+    Members,
+)
+from sklearn_xc.ensemble.members import Answers
+from sklearn_xc.ensemble.stacking import StackingXC
+from sklearn_xc.ensemble.stacking.pairs import topk_of_pairs
+from sklearn_xc.ensemble.thresholds import ThresholdTuner
+from sklearn_xc.exceptions import MemoryBudgetError, UnseenLabelWarning
+from sklearn_xc.metrics.hits import find_hits
+from sklearn_xc.metrics.propensity_scored import propensities_of, psp_at_k
+from sklearn_xc.one_vs_all import OvALinearXC
+from sklearn_xc.softmax import ImplicitSoftmaxSGD
+
+#: Standard errors of the difference by which another estimator must be ahead, and a stack.
+_AHEAD, _STACK_AHEAD = 1.0, 2.0
+#: Part of the time budget that is planned, and how much longer than planned a fit may take.
+_PLANNED, _SLACK = 0.95, 1.15
+#: Seconds that the learner of a stack takes for each held-out row.
+_LEARNER = 3e-3
+#: Without `cv`, the share of rows to hold out within a time budget: at least that many.
+_SHARE, _ENOUGH, _LARGEST_SHARE = 0.1, 1_000, 0.3
+#: If time is too short for the first candidate: part of what is left that is planned, and the
+#: number of rows that are fitted in any time.
+_CAUTION, _FEWEST = 0.7, 100
+
+
+class Trial:
+    """A candidate, its answers to held-out rows, and what these cost.
+
+    Attributes
+    ----------
+    members : list of (str, classifier)
+        The candidate, or the members of a stack; not fitted.
+    answers : list of Answers
+        For each fold.
+    seconds, cpu_seconds : float
+    final_seconds : float
+        That a fit to all rows is expected to take.
+    hit : ndarray of float64 of shape (n_held,)
+        Whether the first label is right.
+    """
+
+    def __init__(
+        self,
+        members: Members,
+        answers: list[Answers],
+        held_out: HeldOutAnswers,
+        began: tuple[float, float],
+    ) -> None:
+        self.members, self.answers = members, answers
+        self.name = " + ".join(name for name, _ in members)
+        self.seconds = time.perf_counter() - began[0]
+        self.cpu_seconds = time.process_time() - began[1]
+        self.final_seconds = _SLACK * self.seconds * np.mean(held_out.scales) / len(answers)
+        rows = np.concatenate(held_out.rows)
+        self.truth, self.weight = held_out.truth[rows], held_out.weight[rows]
+        self.first = np.concatenate([one.labels[:, :1] for one in answers])
+        self.hit = find_hits(self.truth, self.first, 1).hit[:, 0].astype(np.float64)
+
+    @property
+    def precision(self) -> float:
+        """P@1."""
+        return float(np.average(self.hit, weights=self.weight))
+
+    def is_ahead(self, other: "Trial", n_errors: float) -> bool:
+        """Return whether more first labels are right, by some standard errors."""
+        gain = self.weight * (self.hit - other.hit)
+        return bool(gain.mean() > n_errors * gain.std() / np.sqrt(len(gain)))
+
+
+class AutoXC(ThresholdTuner):
+    """The best of several estimators, or of their stacks, chosen by trials on held-out rows.
+
+    Candidates are fitted without the held-out rows, cheapest first, and compared by P@1 on these
+    rows. One-vs-all is kept unless another is ahead by more than one standard error of the
+    difference. The best is stacked with the best of another kind if that is ahead by more than two.
+    What is chosen is fitted to all rows, and thresholds are tuned on the answers there are.
+
+    Parameters
+    ----------
+    estimators : list of (str, classifier), default=None
+        Candidates, the cheapest first. A clone that has `label_features`, `label_names`, `n_jobs`
+        or `random_state`, and None there, gets those of this estimator. None takes
+        ``OvALinearXC()`` and ``OvALinearXC(C=4)``; for rows with one label each
+        ``ImplicitSoftmaxSGD()``; and with `label_features` ``NGAMEEmbeddingXC``, first
+        without training of its embeddings.
+    label_features : object, default=None
+        What is known about each label, as in :class:`~sklearn_xc.NGAMEEmbeddingXC`.
+    label_names : array-like of shape (n_labels,), default=None
+        Names of the columns of an indicator y, which become ``classes_``.
+    time_budget : float, default=None
+        Seconds that ``fit`` may take, by the wall clock. Candidates for which time is too short are
+        stopped or left out; if it is too short for the first, that one is fitted to some of the
+        rows, with a warning. The end of a part of a fit, such as an epoch, is waited for. With
+        None, all candidates are tried.
+    cv : float, int, splitter or iterable of (train, test), default=None
+        How to hold rows out, as in :class:`~sklearn_xc.StackingXC`. None holds out a tenth, at
+        least 1,000 rows, or makes five folds of fewer than 5,000 rows.
+    top_k : int, default=100
+        As in :class:`~sklearn_xc.ThresholdTuner`.
+    n_jobs : int, default=None
+        Number of threads of each candidate.
+    random_state : int, RandomState instance or None, default=None
+        Draws the held-out rows, and seeds candidates.
+    verbose : int, default=0
+        If not 0, print a line for each trial.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        What was chosen, fitted to all rows; a :class:`~sklearn_xc.StackingXC` for a stack.
+    fit_report_ : dict of ndarray
+        One row per candidate, as ``pandas.DataFrame(clf.fit_report_)`` shows it: ``name``; ``P@1``
+        and ``PSP@1`` on the held-out rows; ``seconds`` and ``cpu_seconds`` of the trial;
+        ``outcome``: "chosen", or why it was not tried.
+    classes_, thresholds_, threshold_, group_edges_, label_counts_, n_samples_fit_
+        As in :class:`~sklearn_xc.ThresholdTuner`.
+    n_features_in_, feature_names_in_
+        The estimator's, if it has them.
+
+    See Also
+    --------
+    sklearn_xc.StackingXC : Stacks given estimators.
+    sklearn.model_selection.GridSearchCV : Compares parameters.
+
+    Examples
+    --------
+    >>> from sklearn_xc import AutoXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ... )
+    >>> clf = AutoXC(random_state=0).fit(X, Y)
+    >>> clf.fit_report_["name"].tolist()
+    ['one-vs-all', 'one-vs-all, C=4']
+    """
+
+    #: Of the thresholds, as by default; the estimator is None before it is chosen.
+    estimator = None
+    objective, per, beta, min_precision, n_groups = "micro_f1", "frequency_group", 1.0, 0.5, 5
+    _part_name = LearnsFromHeldOut._part_name
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **LearnsFromHeldOut._parameter_constraints,
+        "estimators": [list, None],
+        "label_features": "no_validation",
+        "label_names": ["array-like", None],
+        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "cv": [Interval(Real, 0, 1, closed="neither"), "cv_object"],
+    }
+
+    def __init__(
+        self,
+        estimators=None,
+        *,
+        label_features=None,
+        label_names=None,
+        time_budget=None,
+        cv=None,
+        top_k=100,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.estimators = estimators
+        self.label_features = label_features
+        self.label_names = label_names
+        self.time_budget = time_budget
+        self.cv = cv
+        self.top_k = top_k
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _folds_of(self, n: int) -> Any:
+        if self.time_budget is None or self.cv is not None:
+            return self.cv
+        return min(_LARGEST_SHARE, max(_SHARE, _ENOUGH / n))
+
+    def _candidates(self) -> Members:
+        if self.estimators is not None:
+            return self.estimators
+        found: list[tuple[str, Any]] = [
+            ("one-vs-all", OvALinearXC()),
+            ("one-vs-all, C=4", OvALinearXC(C=4.0)),
+            ("softmax", ImplicitSoftmaxSGD()),
+        ]
+        if self.label_features is not None:
+            untrained = NGAMEEmbeddingXC(max_iter=0, classifier_max_iter=0)
+            found += [("label texts", untrained), ("NGAME", NGAMEEmbeddingXC())]
+        return found
+
+    def _routed_parts(self) -> dict[str, Any]:
+        return dict(self._candidates())
+
+    def _learn_held_out(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        params: dict[str, Any],
+        fit: Fit,
+        *,
+        of_classes: bool = True,
+    ) -> HeldOutAnswers:
+        budget = np.inf if self.time_budget is None else _PLANNED * self.time_budget
+        self._ends_at = time.perf_counter() + budget
+        members = self._candidates()
+        if not members or not all(isinstance(one, tuple) and len(one) == 2 for one in members):
+            raise ValueError(
+                f"{type(self).__name__}: estimators must be a list of pairs (name, estimator). Got "
+                f"{members!r}."
+            )
+        held_out, _, progress = self._fit_held_out(members, X, y, sample_weight, params, fit)
+        progress.close()
+        return held_out
+
+    def _fit_folds(
+        self,
+        members: Members,
+        folds: list[tuple[np.ndarray, np.ndarray]],
+        fits: HeldOutFits,
+        held_out: HeldOutAnswers,
+        progress: Progress,
+    ) -> HeldOutAnswers:
+        """Try candidates, and fit the best one to all rows; return its answers."""
+        n = len(held_out.weight)
+        counts = [fits.targets.counts_among(train, n) for train, _ in folds]
+        scales = [np.count_nonzero(held_out.weight) / len(np.unique(train)) for train, _ in folds]
+        rows = [test for _, test in folds]
+        held_out = held_out._replace(rows=rows, counts=counts, scales=scales)
+        course = _Course(self, folds, fits, held_out, progress, vars(self).pop("_ends_at"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenLabelWarning)  # this estimator warns itself
+            for name, estimator in members:
+                course.consider(name, self._equipped(estimator, held_out.seed))
+            return course.finish()
+
+    def _equipped(self, estimator: Any, seed: int) -> Any:
+        """Return a clone that has what this estimator was given."""
+        given = {
+            "label_features": self.label_features,
+            "label_names": self.label_names,
+            "n_jobs": self.n_jobs,
+            "random_state": seed,
+        }
+        known = estimator.get_params(deep=False)
+        unset = {name: value for name, value in given.items() if known.get(name, 0) is None}
+        return clone(estimator).set_params(**unset)
+
+    def _report(self, began: float, **columns: np.ndarray) -> dict[str, np.ndarray]:
+        return vars(self).pop("_trial_report")
+
+
+class _Course:
+    """The trials of one fit, and the choice among them."""
+
+    def __init__(
+        self,
+        owner: AutoXC,
+        folds: list[tuple[np.ndarray, np.ndarray]],
+        fits: HeldOutFits,
+        held_out: HeldOutAnswers,
+        progress: Progress,
+        ends_at: float,
+    ) -> None:
+        self.owner, self.folds, self.fits = owner, folds, fits
+        self.held_out, self.progress, self.ends_at = held_out, progress, ends_at
+        self.trials: list[Trial] = []
+        self.best: Trial | None = None
+        self.table: list[tuple[Any, ...]] = []
+        #: The candidate for which time was too short, and the seconds that it needs.
+        self.first: tuple[str, Any] | None = None
+        self.needed = 0.0
+        self.n_jobs = 0
+        self.propensities = propensities_of(owner.label_counts_, owner.n_samples_fit_)
+
+    def left(self) -> float:
+        """Seconds of the time budget."""
+        return self.ends_at - time.perf_counter()
+
+    def consider(self, name: str, estimator: Any) -> None:
+        """Try a candidate, unless a default one is of no use here or there is no time."""
+        reason = ""
+        if self.owner.estimators is None:
+            reason = self._why_not(estimator)
+        began = time.perf_counter(), time.process_time()
+        reason = reason or self._try(name, estimator, began)
+        if reason:
+            spent = time.perf_counter() - began[0], time.process_time() - began[1]
+            self._note(name, (np.nan, np.nan), spent, reason)
+
+    def _why_not(self, estimator: Any) -> str:
+        """Return why a default candidate is not tried, or nothing."""
+        targets, n = self.fits.targets, len(self.held_out.weight)
+        is_softmax = isinstance(estimator, ImplicitSoftmaxSGD)
+        if is_softmax and (np.diff(targets.by_instance(n)[0]) > 1).any():
+            return "rows have several labels"
+        return ""
+
+    def _try(self, name: str, estimator: Any, began: tuple[float, float]) -> str:
+        """Fit a candidate without each fold's held-out rows; return why there are no answers."""
+        owner, n_folds = self.owner, len(self.folds)
+        n_fits = n_folds + _SLACK * np.mean(self.held_out.scales)
+        seconds = self.left() * n_folds / n_fits
+        if self.best is not None:
+            seconds = min(seconds, self.left() - self.best.final_seconds)
+        try:
+            if seconds <= 0 or self.first is not None:
+                raise OutOfTime(0.0)
+            with at_most(seconds):
+                done = self._run((name, estimator), self.folds)
+        except OutOfTime as error:
+            if self.best is None and self.first is None:
+                self.first = name, estimator
+                self.needed = (time.perf_counter() - began[0]) / max(error.share, 1e-3)
+            return "no time left"
+        except (MemoryBudgetError, TypeError, ValueError) as error:
+            if self.best is None:
+                raise
+            warn(f"{type(owner).__name__}: without {name}: {error}", FitFailedWarning)
+            return str(error)
+        trial = Trial([(name, estimator)], [one.result for one in done], self.held_out, began)
+        if self.best is None or trial.is_ahead(self.best, _AHEAD):
+            self.best = trial
+        self.trials.append(trial)
+        self._note_trial(trial)
+        return ""
+
+    def _note_trial(self, trial: Trial) -> None:
+        how: Any = {"k": 1, "propensities": self.propensities, "sample_weight": trial.weight}
+        of_first = trial.precision, psp_at_k(trial.truth, trial.first, **how)
+        self._note(trial.name, of_first, (trial.seconds, trial.cpu_seconds), "")
+
+    def _run(self, member: tuple[str, Any], folds: Sequence[Any]) -> list[Any]:
+        """Fit a member to the rows of each fold; (None, None) are all."""
+        name, estimator = member
+        jobs = [self._job(name, estimator, *fold) for fold in folds]
+        return self.fits.run(jobs, 1, self.progress)
+
+    def _job(self, name: str, estimator: Any, rows: Any, test: Any) -> Job:
+        self.n_jobs += 1
+        task = self.progress.part(self.n_jobs - 1, name=name)
+        return Job(self.owner._part_name(name), estimator, rows, test, task)
+
+    def finish(self) -> HeldOutAnswers:
+        """Fit what is best to all rows; return its answers to held-out rows."""
+        if self.best is None:
+            return self._fit_to_some_rows()
+        chosen, stack = self._stack() or (self.best, None)
+        done = [self._run(member, [(None, None)])[0] for member in chosen.members]
+        fitted = [(name, one.result) for (name, _), one in zip(chosen.members, done, strict=True)]
+        if stack is not None:
+            stack._keep(fitted)
+            stack._keep_frequencies(self.fits.X, self.held_out, reads_matrix=stack._reads_matrix)
+            fitted = [(chosen.name, stack)]
+        self._keep(chosen.name, fitted)
+        return self.held_out._replace(answers=[[one] for one in chosen.answers])
+
+    def _stack(self) -> tuple[Trial, StackingXC] | None:
+        """Return a stack of the best and the best of another kind, if it is ahead of both."""
+        best, owner = self.best, self.owner
+        kind = type(best.members[0][1])
+        others = [one for one in self.trials if type(one.members[0][1]) is not kind]
+        if not others:
+            return None
+        other = max(others, key=lambda one: one.precision)
+        pair = sorted((best, other), key=self.trials.index)
+        members = [one.members[0] for one in pair]
+        began = time.perf_counter(), time.process_time()
+        needed = best.final_seconds + other.final_seconds + _LEARNER * len(best.hit)
+        if needed > self.left():
+            name = " + ".join(name for name, _ in members)
+            self._note(name, (np.nan, np.nan), (0.0, 0.0), "no time left")
+            return None
+        stack = StackingXC(
+            members,
+            label_names=owner.label_names,
+            top_k=owner.top_k,
+            n_jobs=owner.n_jobs,
+            random_state=self.held_out.seed,
+        )
+        targets, weight = self.fits.targets, self.held_out.weight
+        stack._keep_targets(targets)
+        stack._count_instances(targets, weight)
+        depth = stack._depth()
+        both = [
+            [Answers(labels[:, :depth], scores[:, :depth]) for labels, scores in of_fold]
+            for of_fold in zip(*(one.answers for one in pair), strict=True)
+        ]
+        given = Bunch(final_estimator=Bunch(fit={"sample_weight": weight}))
+        held_out = self.held_out._replace(answers=both)
+        names = [name for name, _ in members]
+        training, probabilities = stack._learn_pairs(held_out, names, given)
+        n_labels = min(owner._depth(), training.pairs.labels.max(initial=0) + 1)
+        found = topk_of_pairs(training.pairs, probabilities, n_labels)
+        ends = np.cumsum([len(rows) for rows in held_out.rows])[:-1]
+        answers = [
+            Answers(*part) for part in zip(*(np.split(one, ends) for one in found), strict=True)
+        ]
+        trial = Trial(members, answers, held_out, began)
+        self._note_trial(trial)
+        return (trial, stack) if trial.is_ahead(best, _STACK_AHEAD) else None
+
+    def _fit_to_some_rows(self) -> HeldOutAnswers:
+        """Fit the first candidate to as many rows as there is time for, and query held-out rows."""
+        assert self.first is not None
+        (name, estimator), owner = self.first, self.owner
+        train, test = self.folds[0]
+        order = np.random.default_rng((self.held_out.seed, 4)).permutation(train)
+        fits = replace(self.fits, refittable=None)
+        n = int(_CAUTION * self.left() / self.needed * len(train))
+        while True:
+            rows = np.sort(order[: max(_FEWEST, n)])
+            job = self._job(name, estimator, rows, None)
+            try:
+                with at_most(np.inf if n <= _FEWEST else _CAUTION * self.left()):
+                    (done,) = fits.run([job], 1, self.progress)
+                break
+            except OutOfTime as error:
+                n = int(0.5 * error.share * n)
+        budget = duration(float(owner.time_budget))
+        warn(
+            f"{type(owner).__name__}: time_budget={budget} is too short for {name}, which needs "
+            f"about {duration(self.needed)} twice: it was fitted to {len(rows)} of {len(order)} "
+            "rows, and nothing else was tried."
+        )
+        counts = [fits.targets.counts_among(rows, len(self.held_out.weight))]
+        scales = [np.count_nonzero(self.held_out.weight) / len(rows)]
+        held_out = self.held_out._replace(rows=[test], counts=counts, scales=scales)
+        self.table[0] = (*self.table[0][:-1], "chosen")
+        self._keep(name, [(name, done.result)])
+        X = safe_indexing(as_rows(fits.X), test)
+        return held_out._replace(answers=[[owner._ask_member(name, done.result, X, fits.k)]])
+
+    def _keep(self, name: str, fitted: list[tuple[str, Any]]) -> None:
+        """Keep what was chosen, and the table of trials."""
+        self.owner._keep(fitted)
+        names = "name", "P@1", "PSP@1", "seconds", "cpu_seconds", "outcome"
+        columns = zip(*self.table, strict=True)
+        report = {key: np.array(column) for key, column in zip(names, columns, strict=True)}
+        report["outcome"] = np.where(report["name"] == name, "chosen", report["outcome"])
+        self.owner._trial_report = report
+
+    def _note(
+        self, name: str, of_first: tuple[float, float], spent: tuple[float, float], outcome: str
+    ) -> None:
+        """Add a row to the table, and print it."""
+        self.table.append((name, *of_first, *spent, outcome))
+        if self.owner.verbose:
+            found = outcome or "P@1 {:.1%}, PSP@1 {:.1%}".format(*of_first)
+            say(type(self.owner).__name__, f"{name}: {found}, {duration(spent[0])}")

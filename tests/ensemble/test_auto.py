@@ -1,0 +1,133 @@
+"""The choice of an estimator: trials, the rule, stacks, and the time budget."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import FitFailedWarning
+
+import sklearn_xc
+from sklearn_xc import (
+    AutoXC,
+    ImplicitSoftmaxSGD,
+    LabelFeatures,
+    NGAMEEmbeddingXC,
+    OvALinearXC,
+    StackingXC,
+    TextClassifierXC,
+)
+from sklearn_xc.datasets import make_xc_classification
+from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
+
+N = 300
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_xc_classification(
+        n_samples=N, n_features=120, n_labels=25, random_state=0, return_X_y=True
+    )
+
+
+@pytest.fixture(scope="module")
+def fold():
+    order = np.random.default_rng(0).permutation(N)
+    return np.sort(order[90:]), np.sort(order[:90])
+
+
+def strong(**parameters):
+    return OvALinearXC(tol=1e-4, prune=0, **parameters)
+
+
+def weak():
+    """Return a classifier that knows next to nothing."""
+    return OvALinearXC(C=1e-9, tol=1e-4, prune=0)
+
+
+def test_trials_are_fits_without_the_held_out_rows(data, fold):
+    X, Y = data
+    train, test = fold
+    auto = AutoXC([("weak", weak()), ("strong", strong())], cv=[fold], random_state=0).fit(X, Y)
+    report = auto.fit_report_
+    p = propensity(np.asarray(Y.sum(axis=0)).ravel(), N)
+    for row, candidate in enumerate((weak(), strong())):
+        labels, _ = candidate.fit(X[train], Y[train]).predict_topk(X[test], 1)
+        assert report["P@1"][row] == pytest.approx(precision_at_k(Y[test], labels, k=1))
+        assert report["PSP@1"][row] == pytest.approx(psp_at_k(Y[test], labels, propensities=p, k=1))
+    assert report["outcome"].tolist() == ["", "chosen"]
+    np.testing.assert_array_equal(auto.estimator_.coef_.data, strong().fit(X, Y).coef_.data)
+
+
+def test_the_first_is_kept_unless_another_is_clearly_ahead(data, fold):
+    """0.5 and 0.6 differ in a few rows: less than a standard error."""
+    X, Y = data
+    found = AutoXC([("a", strong(C=0.5)), ("b", strong(C=0.6))], cv=[fold]).fit(X, Y)
+    assert found.fit_report_["outcome"].tolist() == ["chosen", ""]
+
+
+def test_a_stack_that_is_ahead_is_that_of_stackingxc(data, fold, monkeypatch):
+    monkeypatch.setattr("sklearn_xc.ensemble.auto._STACK_AHEAD", -100.0)
+    X, Y = data
+    members = [("ova", strong()), ("softmax", ImplicitSoftmaxSGD(max_iter=2, random_state=0))]
+    auto = AutoXC(members, cv=[fold], random_state=0).fit(X, Y)
+    assert auto.fit_report_["name"].tolist() == ["ova", "softmax", "ova + softmax"]
+    assert auto.fit_report_["outcome"][2] == "chosen"
+    seed = auto.estimator_.random_state
+    stack = StackingXC(members, cv=[fold], random_state=seed).fit(X, Y)
+    assert auto.fit_report_["P@1"][2] == stack.fit_report_["P@1"][2]
+    for ours, theirs in zip(auto.predict_topk(X, 5), stack.predict_topk(X, 5), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_one_class_a_row_brings_softmax(data):
+    X, Y = data
+    one = AutoXC(cv=0.3, random_state=0).fit(X, np.asarray(Y.argmax(axis=1)).ravel())
+    several = AutoXC(cv=0.3, random_state=0).fit(X, Y)
+    assert np.isfinite(one.fit_report_["P@1"]).all()
+    assert several.fit_report_["outcome"][2] == "rows have several labels"
+
+
+def test_a_candidate_that_fails_is_left_out(data):
+    X, Y = data
+    bad = NGAMEEmbeddingXC(label_features=np.ones((3, 2)))
+    with pytest.warns(FitFailedWarning, match="without bad: .*label_features"):
+        auto = AutoXC([("ova", strong()), ("bad", bad)], cv=0.3).fit(X, Y)
+    assert "label_features" in auto.fit_report_["outcome"][1]
+
+
+def test_time_that_is_too_short_gives_a_model_of_some_rows(data):
+    X, Y = data
+    with pytest.warns(UserWarning, match=r"time_budget=0.0 s is too short for one-vs-all, .*twice"):
+        auto = AutoXC(time_budget=1e-6, cv=0.3, random_state=0).fit(X, Y)
+    assert auto.fit_report_["outcome"].tolist()[:2] == ["chosen", "no time left"]
+    assert 0 < auto.estimator_.n_samples_fit_ < N
+    assert auto.predict(X).nnz
+
+
+def test_a_fit_that_is_over_time_ends_at_its_next_part(data, monkeypatch):
+    """Time passes while the second candidate is fitted, so that there is none for the third."""
+    X, Y = data
+    now = [0.0]
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+
+    class Slow(ImplicitSoftmaxSGD):
+        def fit(self, X, y):
+            now[0] += 60.0
+            return super().fit(X, y)
+
+    members = [("a", strong()), ("slow", Slow(max_iter=3)), ("b", strong())]
+    auto = AutoXC(members, time_budget=50.0, cv=0.3).fit(X, Y)
+    assert auto.fit_report_["outcome"].tolist() == ["chosen", "no time left", "no time left"]
+
+
+def test_names_are_label_texts(tmp_path):
+    """Only its name tells what the last label is, in rows where one-vs-all has seen it once."""
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(200)]
+    tags = rng.integers(0, 200, 600)
+    texts = [f"{words[tag]} {words[rng.integers(200)]} filler" for tag in tags]
+    tagger = TextClassifierXC(classifier="auto").fit(texts, [[words[tag]] for tag in tags])
+    report = tagger.classifier_.fit_report_
+    by_name = dict(zip(report["name"].tolist(), report["P@1"].tolist(), strict=True))
+    assert by_name["label texts"] > by_name["one-vs-all"]
+    assert isinstance(tagger.classifier_.label_features, LabelFeatures)
+    tagger.save(tmp_path / "model")
+    assert sklearn_xc.load(tmp_path / "model").predict(texts) == tagger.predict(texts)
