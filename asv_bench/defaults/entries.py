@@ -11,6 +11,7 @@ from asv_bench.common.measure import cpu_seconds, quietly, watch
 from asv_bench.common.sets import DataSet
 from asv_bench.peers import K, Outcome
 from sklearn_xc import (
+    AutoXC,
     DecompMIPSClassifier,
     ImplicitSoftmaxSGD,
     LabelFeatures,
@@ -93,6 +94,12 @@ _MEMBERS: dict[str, Callable[[DataSet, Parameters], Any]] = {
 }
 
 
+def _auto(known: DataSet, parameters: Parameters) -> Any:
+    model = _ngame(known, {})
+    given = {name: getattr(model, name) for name in ("label_features", "n_jobs", "random_state")}
+    return AutoXC(**given, **parameters)
+
+
 def _stack(*names: str) -> Callable[[DataSet, Parameters], Any]:
     def make(known: DataSet, parameters: Parameters) -> Any:
         members = [(name, _MEMBERS[name](known, {})) for name in names]
@@ -150,6 +157,7 @@ ENTRIES: dict[str, Entry] = {
     "ova+implicit": Entry(
         "StackingXC (ova, implicit)", _stack("ova", "implicit"), _PROPENSITY, 100_000
     ),
+    "auto": Entry("AutoXC", _auto),
     "text": Entry("TextClassifierXC", lambda known, parameters: TextClassifierXC(**parameters)),
     "omikuji": Entry("omikuji, 3 trees"),
     "napkinxc": Entry("napkinXC PLT"),

@@ -28,6 +28,7 @@ from sklearn_xc.ensemble.members import Answers
 from sklearn_xc.ensemble.stacking import StackingXC
 from sklearn_xc.ensemble.stacking.pairs import topk_of_pairs
 from sklearn_xc.ensemble.thresholds import ThresholdTuner
+from sklearn_xc.ensemble.wrapped import reads_features
 from sklearn_xc.exceptions import MemoryBudgetError, UnseenLabelWarning
 from sklearn_xc.metrics.hits import find_hits
 from sklearn_xc.metrics.propensity_scored import propensities_of, psp_at_k
@@ -36,6 +37,7 @@ from sklearn_xc.softmax import ImplicitSoftmaxSGD
 
 #: Standard errors of the difference by which another estimator must be ahead, and a stack.
 _AHEAD, _STACK_AHEAD = 1.0, 2.0
+_FIRST, _LOGISTIC, _SOFTMAX = "one-vs-all", "one-vs-all, logistic", "softmax"
 #: Part of the time budget that is planned, and how much longer than planned a fit may take.
 _PLANNED, _SLACK = 0.95, 1.15
 #: Seconds that the learner of a stack takes for each held-out row.
@@ -105,8 +107,8 @@ class AutoXC(ThresholdTuner):
         Candidates, the cheapest first. A clone that has `label_features`, `label_names`, `n_jobs`
         or `random_state`, and None there, gets those of this estimator. None takes
         ``OvALinearXC()`` and ``OvALinearXC(C=4)``; for rows with one label each
-        ``ImplicitSoftmaxSGD()``; and with `label_features` ``NGAMEEmbeddingXC``, first
-        without training of its embeddings.
+        ``OvALinearXC(loss="logistic")`` and, if that is no worse, ``ImplicitSoftmaxSGD()``; and
+        with `label_features` ``NGAMEEmbeddingXC``, first without training of its embeddings.
     label_features : object, default=None
         What is known about each label, as in :class:`~sklearn_xc.NGAMEEmbeddingXC`.
     label_names : array-like of shape (n_labels,), default=None
@@ -155,7 +157,7 @@ class AutoXC(ThresholdTuner):
     ... )
     >>> clf = AutoXC(random_state=0).fit(X, Y)
     >>> clf.fit_report_["name"].tolist()
-    ['one-vs-all', 'one-vs-all, C=4']
+    ['one-vs-all', 'one-vs-all, C=4', 'one-vs-all, logistic', 'softmax']
     """
 
     #: Of the thresholds, as by default; the estimator is None before it is chosen.
@@ -204,9 +206,10 @@ class AutoXC(ThresholdTuner):
         if self.estimators is not None:
             return self.estimators
         found: list[tuple[str, Any]] = [
-            ("one-vs-all", OvALinearXC()),
+            (_FIRST, OvALinearXC()),
             ("one-vs-all, C=4", OvALinearXC(C=4.0)),
-            ("softmax", ImplicitSoftmaxSGD()),
+            (_LOGISTIC, OvALinearXC(loss="logistic")),
+            (_SOFTMAX, ImplicitSoftmaxSGD()),
         ]
         if self.label_features is not None:
             untrained = NGAMEEmbeddingXC(max_iter=0, classifier_max_iter=0)
@@ -257,7 +260,9 @@ class AutoXC(ThresholdTuner):
             warnings.simplefilter("ignore", UnseenLabelWarning)  # this estimator warns itself
             for name, estimator in members:
                 course.consider(name, self._equipped(estimator, held_out.seed))
-            return course.finish()
+            held_out = course.finish()
+        progress.task.expect(course.n_parts - len(members) * (len(folds) + 1))
+        return held_out
 
     def _equipped(self, estimator: Any, seed: int) -> Any:
         """Return a clone that has what this estimator was given."""
@@ -295,7 +300,7 @@ class _Course:
         #: The candidate for which time was too short, and the seconds that it needs.
         self.first: tuple[str, Any] | None = None
         self.needed = 0.0
-        self.n_jobs = 0
+        self.n_parts = 0
         self.propensities = propensities_of(owner.label_counts_, owner.n_samples_fit_)
 
     def left(self) -> float:
@@ -306,19 +311,23 @@ class _Course:
         """Try a candidate, unless a default one is of no use here or there is no time."""
         reason = ""
         if self.owner.estimators is None:
-            reason = self._why_not(estimator)
+            reason = self._why_not(name)
         began = time.perf_counter(), time.process_time()
         reason = reason or self._try(name, estimator, began)
         if reason:
             spent = time.perf_counter() - began[0], time.process_time() - began[1]
             self._note(name, (np.nan, np.nan), spent, reason)
 
-    def _why_not(self, estimator: Any) -> str:
+    def _why_not(self, name: str) -> str:
         """Return why a default candidate is not tried, or nothing."""
-        targets, n = self.fits.targets, len(self.held_out.weight)
-        is_softmax = isinstance(estimator, ImplicitSoftmaxSGD)
-        if is_softmax and (np.diff(targets.by_instance(n)[0]) > 1).any():
+        if name not in (_LOGISTIC, _SOFTMAX):
+            return ""
+        indptr, _ = self.fits.targets.by_instance(len(self.held_out.weight))
+        if (np.diff(indptr) > 1).any():
             return "rows have several labels"
+        tried = {trial.name: trial.precision for trial in self.trials}
+        if name == _SOFTMAX and tried.get(_LOGISTIC, 1.0) < tried.get(_FIRST, 0.0):
+            return "the logistic loss is behind the hinge"
         return ""
 
     def _try(self, name: str, estimator: Any, began: tuple[float, float]) -> str:
@@ -362,8 +371,8 @@ class _Course:
         return self.fits.run(jobs, 1, self.progress)
 
     def _job(self, name: str, estimator: Any, rows: Any, test: Any) -> Job:
-        self.n_jobs += 1
-        task = self.progress.part(self.n_jobs - 1, name=name)
+        self.n_parts += 1
+        task = self.progress.part(self.n_parts - 1, name=name)
         return Job(self.owner._part_name(name), estimator, rows, test, task)
 
     def finish(self) -> HeldOutAnswers:
@@ -375,7 +384,8 @@ class _Course:
         fitted = [(name, one.result) for (name, _), one in zip(chosen.members, done, strict=True)]
         if stack is not None:
             stack._keep(fitted)
-            stack._keep_frequencies(self.fits.X, self.held_out, reads_matrix=stack._reads_matrix)
+            reads_matrix = all(reads_features(one) for _, one in chosen.members)
+            stack._keep_frequencies(self.fits.X, self.held_out, reads_matrix=reads_matrix)
             fitted = [(chosen.name, stack)]
         self._keep(chosen.name, fitted)
         return self.held_out._replace(answers=[[one] for one in chosen.answers])

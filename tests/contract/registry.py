@@ -16,7 +16,6 @@ from sklearn.pipeline import make_pipeline
 from small_data import awkward, rows_of_labels
 
 from sklearn_xc import (
-    AutoXC,
     DecompMIPSClassifier,
     ImplicitSoftmaxSGD,
     NGAMEEmbeddingXC,
@@ -393,25 +392,6 @@ ENTRIES = {
                 "check_sample_weight_equivalence_on_sparse_data",
             ),
             "its learner has folds of its own, into which repeated rows fall one by one",
-        ),
-    ),
-    "AutoXC": Entry(
-        AutoXC,
-        **around_another(
-            needed={"estimators": members()},
-            precise={"estimators": [("ova", ova(tol=1e-8))]},
-            weights=lambda model: [],
-            naming=lambda names: {"label_names": names},
-            many_labels={"estimators": [("ova", ova(init="zero"))]},
-            no_table={"estimators": members()[1:]},
-            checked=({"estimators": [("ova", OvALinearXC(tol=1e-9))]},),
-            refused={
-                **{name: COMMON[name] for name in ("top_k", "n_jobs", "verbose", "label_names")},
-                **SEED,
-                "cv": ["prefit", *WRAPPER["cv"]],
-                "estimators": [[], "ova", [OvALinearXC()]],
-                "time_budget": [0, -1.0, "1 min", NAN],
-            },
         ),
     ),
     "ThresholdTuner": Entry(
