@@ -27,14 +27,14 @@ ROOT = Path(__file__).resolve().parents[1]
 #: The figures reached, rounded up.
 BUDGET = {
     "sklearn_xc code lines": 30_000,
-    "files": 272,
+    "files": 274,
     "files at the root": 6,
     "tests code lines": 30_500,
     "asv_bench code lines": 4_650,
     "lines of the longest function": 70,
     "functions above 60 lines": 3,
     "most arguments": 13,
-    "public objects": 130,
+    "public objects": 132,
     "most constructor parameters": 20,
     "OvALinearXC.fit files": 28,
     "OvALinearXC.fit depth": 13,

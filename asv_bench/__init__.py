@@ -27,6 +27,7 @@ EXPERIMENTS = {
     "word_similarity": "skip_gram.similarity",
     "decisions": "library.decisions",
     "hierarchy": "library.hierarchy",
+    "label_errors": "library.label_errors",
     "search": "library.search",
     "annif": "library.annif_backends",
 }

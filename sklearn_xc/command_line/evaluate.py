@@ -19,6 +19,11 @@ def run(options: Any) -> None:
     n_without = labels.count([])
     if n_without and not options.quiet:
         say(f"note: {n_without:,} of {len(labels):,} rows have no label.")
+    if options.report is not None:
+        from sklearn_xc.inspection import report
+
+        page = report(model, texts, labels, name=options.model, random_state=0)
+        page.to_html(options.report)
     metrics = measure(model, texts, labels)
     if options.json:
         shown = {name: None if math.isnan(value) else value for name, value in metrics.items()}

@@ -186,6 +186,7 @@ def _add_evaluate(command: argparse.ArgumentParser) -> None:
     add("--labels", metavar="COLUMN", help="column with the labels (that of fit)")
     add("--separator", type=_not_empty, metavar="TEXT", help=f"{_SEPARATOR} (that of fit)")
     add("--json", action="store_true", help="print JSON")
+    add("--report", metavar="FILE", help="write a page of HTML, too, with examples from the table")
     _add_reading(command)
 
 

@@ -205,7 +205,7 @@ def compare_models(
     for name, model in zip(("model_a", "model_b"), models, strict=True):
         if not hasattr(unwrap(model, None)[0], "classes_"):
             raise TypeError(f"{_WHO}: {name} must be a fitted classifier, with classes_.")
-    Y, labels, n_known, places = _match_labels(models, y, classes)
+    Y, labels, n_known, places = match_labels(models, y, classes, _WHO)
     n = Y.shape[0]
     ranked = []
     if num_samples(X) != n:
@@ -215,7 +215,7 @@ def compare_models(
     for model, place in zip(models, places, strict=True):
         best, _ = topk(model, X, k)
         ranked.append(np.where(best >= 0, place[best], -1))
-    counts, n_trained = _training_counts(models, places, len(labels))
+    counts, n_trained = training_counts(models, places, len(labels))
     settings = n_resamples, float(confidence), np.random.default_rng(draw_seed(random_state))
     hits = [hits_of(check_y_true(Y), best, k) for best in ranked]
     metrics = [("precision", 1), ("precision", k), ("ndcg", k), ("recall", k)]
@@ -229,8 +229,8 @@ def compare_models(
         rows += [
             _compare_metric("psp", at, hits_of_known, weights, settings) for at in sorted({1, k})
         ]
-    found = tuple(_found(one) for one in hits)
-    groups = [] if counts is None else _compare_groups(hits[0].true, counts, found, settings)
+    found = tuple(found_pairs(one) for one in hits)
+    groups = [] if counts is None else compare_groups(hits[0].true, counts, found, settings)
     differences = ["a", "b", "difference", "low", "high", "p_value"]
     of_groups = ["lower", "upper", "n_labels", "n_true", *differences]
     return ModelComparison(
@@ -242,8 +242,8 @@ def compare_models(
     )
 
 
-def _match_labels(
-    models: tuple[Any, Any], y: Any, classes: Any
+def match_labels(
+    models: tuple[Any, Any], y: Any, classes: Any, who: str
 ) -> tuple[sp.csr_array, list, int, list[np.ndarray]]:
     """Match the labels of the models and of y by name.
 
@@ -259,10 +259,10 @@ def _match_labels(
         Columns in Y of the classes of each model.
     """
     own = [np.asarray(classes_of(model)).tolist() for model in models]
-    y, rows = _read_names(models, y)
+    y, rows = _read_names(models, y, who)
     if rows is None and not _is_table(y) and y.size == len(y) and len(own[0]) > 1:
         rows = [[name] for name in y.ravel().tolist()]
-    columns = [] if rows is not None else _columns_of(y, own, classes)
+    columns = [] if rows is not None else _columns_of(y, own, classes, who)
     at: dict[Any, int] = {}
     for name in (*columns, *own[0], *own[1]):
         at.setdefault(name, len(at))
@@ -271,7 +271,7 @@ def _match_labels(
         at.setdefault(name, len(at))
     if len({isinstance(name, str) for name in at}) > 1:
         raise ValueError(
-            f"{_WHO}: labels are matched by name, which must be all texts or all numbers. Got "
+            f"{who}: labels are matched by name, which must be all texts or all numbers. Got "
             f"{own[0][:1]} in model_a, {own[1][:1]} in model_b and {list(at)[-1:]} in y: fit with "
             "label_names, or pass y as an indicator with classes, the names of its columns."
         )
@@ -287,9 +287,9 @@ def _match_labels(
     return Y, list(at), n_known, [np.array([at[name] for name in each]) for each in own]
 
 
-def _read_names(models: tuple[Any, Any], y: Any) -> tuple[Any, list[list] | None]:
+def _read_names(models: tuple[Any, Any], y: Any, who: str) -> tuple[Any, list[list] | None]:
     """Return y as an array or table, and its lists of names if it has such."""
-    refuse_masks_and_dates(y, f"{_WHO}: y")
+    refuse_masks_and_dates(y, f"{who}: y")
     y = as_sequence(y)
     if _is_table(y):
         return y, None
@@ -297,33 +297,33 @@ def _read_names(models: tuple[Any, Any], y: Any) -> tuple[Any, list[list] | None
     readers = [one for one in binarizers if one is not None]
     if are_name_lists(y) or (readers and len(np.shape(y)) == 1):
         separator = next((one.separator for one in readers if one.separator is not None), None)
-        return y, read_name_lists(y, separator, _WHO)
+        return y, read_name_lists(y, separator, who)
     expected = "an indicator, one class per row, or lists of names"
-    return as_array(y, f"{_WHO}: y", expected), None
+    return as_array(y, f"{who}: y", expected), None
 
 
 def _is_table(y: Any) -> bool:
     return sp.issparse(y) or frame_columns(y) is not None
 
 
-def _columns_of(y: Any, own: list[list], classes: Any) -> list:
+def _columns_of(y: Any, own: list[list], classes: Any, who: str) -> list:
     """Return the names of the columns of an indicator."""
     names = column_names(y) if classes is None else classes
     n_columns = y.shape[1]
     if names is not None:
-        return check_label_names(names, n_columns, f"{_WHO}: classes").tolist()
+        return check_label_names(names, n_columns, f"{who}: classes").tolist()
     for name, each in zip(("model_a", "model_b"), own, strict=True):
         if each != own[0] or len(each) != n_columns:
             raise ValueError(
-                f"{_WHO}: without classes, y must have a column for each of the same labels of "
+                f"{who}: without classes, y must have a column for each of the same labels of "
                 f"both models. Got {n_columns} columns, and {len(each)} labels of {name} that "
                 f"begin with {each[:3]}. Pass classes, the names of y's columns."
             )
     return own[0]
 
 
-def _training_counts(
-    models: tuple[Any, Any], places: list[np.ndarray], n_labels: int
+def training_counts(
+    models: tuple[Any, ...], places: list[np.ndarray], n_labels: int
 ) -> tuple[np.ndarray | None, int]:
     """Return the larger training count of each label, and the larger number of instances."""
     counts, n_trained = None, 0
@@ -347,7 +347,7 @@ def _compare_metric(
     return (f"{SUMS[metric].short}@{k}", a.sum() / total, b.sum() / total, *compared)
 
 
-def _found(hits: Hits) -> np.ndarray:
+def found_pairs(hits: Hits) -> np.ndarray:
     """Return which of the true pairs are among the k best labels."""
     true = hits.true
     width = 1 + int(true.columns.max(initial=0))
@@ -356,7 +356,7 @@ def _found(hits: Hits) -> np.ndarray:
     return np.isin(keys, rows * width + hits.positions[rows, ranks], assume_unique=True)
 
 
-def _compare_groups(true: Any, counts: np.ndarray, found: tuple, settings: tuple) -> list[tuple]:
+def compare_groups(true: Any, counts: np.ndarray, found: tuple, settings: tuple) -> list[tuple]:
     """Return the recall of both models for groups of labels by frequency."""
     group = np.where(counts > 0, 1 + group_of(counts, frequency_edges(counts, _N_GROUPS)), 0)
     n = len(true.counts)

@@ -11,6 +11,7 @@ from sklearn_xc.model_selection._cross_validate import (
     cross_validate,
     learning_curve,
 )
+from sklearn_xc.model_selection._label_errors import find_label_errors
 from sklearn_xc.model_selection._rare_label_split import RareLabelSplit
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "cross_val_score",
     "cross_val_topk",
     "cross_validate",
+    "find_label_errors",
     "learning_curve",
 ]

@@ -58,3 +58,11 @@ def test_other_columns_than_those_of_the_fit(run, refused, model, tmp_path, made
     assert "no column 'tags'" in refused("evaluate", model, table, "--text", "body")
     asked = ["--text", "body", "--labels", "names", "--separator", "/", "--json"]
     assert json.loads(run("evaluate", model, table, *asked)[1])["metrics"]["P@1"] == 1.0
+
+
+def test_a_page_of_html(run, model, others, tmp_path):
+    code, out, _ = run("evaluate", model, others, "--report", tmp_path / "page.html")
+    assert (code, out.splitlines()[0]) == (0, "40 rows")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "100.0%" in page

@@ -1,0 +1,57 @@
+"""Planted label errors are found, for names, classes and indicators."""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import CountVectorizer
+
+from sklearn_xc import OvALinearXC, TextClassifierXC
+from sklearn_xc.datasets import make_xc_classification
+from sklearn_xc.model_selection import find_label_errors
+
+X, Y = make_xc_classification(
+    n_samples=600, n_features=300, n_labels=30, random_state=0, return_X_y=True
+)
+SEEN = np.random.default_rng(0).choice(np.flatnonzero(np.diff(sp.csr_array(Y).indptr)), 20, False)
+
+
+def test_planted_pairs_come_before_most_others():
+    spoilt, wrong, lost = sp.lil_array(Y), [], []
+    for row in SEEN.tolist():
+        label = next(c for c in (7 * row + np.arange(30)) % 30 if not spoilt[row, c])
+        lost.append((row, spoilt.rows[row][0]))
+        wrong.append((row, int(label)))
+        spoilt[lost[-1]], spoilt[wrong[-1]] = 0, 1
+    found = find_label_errors(OvALinearXC(), X, sp.csr_array(spoilt), random_state=0)
+    for kind, pairs in (("given", wrong), ("missing", lost)):
+        some = found.kind == kind
+        listed = list(zip(found.row[some].tolist(), found.label[some].tolist(), strict=True))
+        places = [listed.index(pair) / len(listed) for pair in pairs if pair in listed]
+        assert np.median(places) < 0.3  # by chance, 0.5
+        assert (np.diff(found.score[some]) <= 0).all()
+    assert (found.kind[:4] == ["given", "missing", "given", "missing"]).all()
+
+
+def test_every_label_given_is_listed_once_and_none_of_the_missing_is_given():
+    found = find_label_errors(OvALinearXC(), X, Y, cv=3, random_state=0)
+    given = found.kind == "given"
+    pairs = set(zip(found.row[given].tolist(), found.label[given].tolist(), strict=True))
+    assert pairs == set(zip(*(one.tolist() for one in Y.nonzero()), strict=True))
+    assert len(pairs) == given.sum()
+    assert not Y[found.row[~given], found.label[~given]].any()
+
+
+def test_names_and_classes():
+    words = ["soup broth", "bread dough", "ale hops"]
+    names = ["soup", "bread", "ale"]
+    texts, y = words * 40, names * 40
+    y[0] = "ale"
+    tagger = TextClassifierXC(CountVectorizer(), OvALinearXC())
+    found = find_label_errors(tagger, texts, [[one] for one in y], random_state=0)
+    X_words = CountVectorizer().fit_transform(texts)
+    by_class = find_label_errors(OvALinearXC(), X_words, np.array(y), random_state=0)
+    for one in (found, by_class):
+        first = {kind: np.flatnonzero(one.kind == kind)[0] for kind in ("given", "missing")}
+        assert (one.row[first["given"]], one.label[first["given"]]) == (0, "ale")
+        assert (one.row[first["missing"]], one.label[first["missing"]]) == (0, "soup")
+
+
