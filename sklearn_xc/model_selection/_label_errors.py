@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import KFold
 
 from sklearn_xc._input.arguments import check_count, draw_seed
 from sklearn_xc.ensemble.members import tagger_in
@@ -75,13 +76,14 @@ def find_label_errors(
     y : {array-like, sparse matrix} of shape (n,) or (n, n_labels), or names
         Labels, some of which may be wrong, as in :func:`cross_val_topk`.
     cv : int, splitter or iterable, default=None
-        As in :func:`cross_val_topk`. Rows that no fold tests have no candidates.
+        As in :func:`cross_val_topk`, but None makes five shuffled folds: rows are often sorted, and
+        a fold of neighbours lacks their labels. Rows that no fold tests have no candidates.
     k : int, default=100
         Number of scores known for each row.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
     random_state : int, RandomState instance or None, default=None
-        Draws the planted errors.
+        Draws the folds and the planted errors.
 
     Returns
     -------
@@ -126,6 +128,9 @@ def find_label_errors(
     >>> first = found.row[0], found.label[0], found.kind[0]
     """
     k = check_count(k, f"{_WHO}: k")
+    seed = draw_seed(random_state)
+    if cv is None:
+        cv = KFold(5, shuffle=True, random_state=seed % 2**32)
     scores = cross_val_topk(model, X, y, cv=cv, k=k, n_jobs=n_jobs)
     tagger = tagger_in(model)
     names, y = (None, y) if tagger is None else tagger._read_targets(y)
@@ -139,7 +144,7 @@ def find_label_errors(
     if len(np.unique(labels)) < 2:
         raise ValueError(f"{_WHO}: y must have at least two labels in tested rows.")
     evidence = _Evidence(scores, given)
-    rng = np.random.default_rng(draw_seed(random_state))
+    rng = np.random.default_rng(seed)
     # 1. Labels given, against random ones in the place of one of the row's labels.
     at = np.concatenate([_one_each(rows, rng) for _ in range(_N_PLANTED)])
     drawn = rng.choice(labels, len(at))

@@ -53,5 +53,3 @@ def test_names_and_classes():
         first = {kind: np.flatnonzero(one.kind == kind)[0] for kind in ("given", "missing")}
         assert (one.row[first["given"]], one.label[first["given"]]) == (0, "ale")
         assert (one.row[first["missing"]], one.label[first["missing"]]) == (0, "soup")
-
-
