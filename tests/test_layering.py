@@ -98,6 +98,10 @@ def test_a_bare_import_loads_neither_the_compiler_nor_scikit_learn():
     assert not loaded & {"numba", "llvmlite", "sklearn", "scipy", "numpy"}
 
 
+def test_a_hierarchy_can_be_imported_first():
+    assert "sklearn_xc.metrics" in modules_after("from sklearn_xc import LabelHierarchy")
+
+
 def test_a_public_name_means_one_thing():
     found = {}
     for folder in sklearn_xc._SUBPACKAGES:

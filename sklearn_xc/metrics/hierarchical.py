@@ -1,11 +1,10 @@
 """Precision, recall and F1 of label sets with their ancestors: some credit for near misses."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._labels.hierarchy import LabelHierarchy
 from sklearn_xc._labels.name_lists import are_name_lists
 from sklearn_xc.metrics.check import (
     TrueLabels,
@@ -15,9 +14,12 @@ from sklearn_xc.metrics.check import (
     pairs_of_sparse,
 )
 
+if TYPE_CHECKING:
+    from sklearn_xc._labels.hierarchy import LabelHierarchy
+
 
 def hierarchical_f1(
-    Y_true: Any, Y_pred: Any, hierarchy: LabelHierarchy, *, sample_weight: Any = None
+    Y_true: Any, Y_pred: Any, hierarchy: "LabelHierarchy", *, sample_weight: Any = None
 ) -> float:
     r"""Return micro-F1 of label sets to which all ancestors are added.
 
@@ -88,7 +90,7 @@ def hierarchical_f1(
 
 
 def hierarchical_precision_recall_f1(
-    Y_true: Any, Y_pred: Any, hierarchy: LabelHierarchy, *, sample_weight: Any = None
+    Y_true: Any, Y_pred: Any, hierarchy: "LabelHierarchy", *, sample_weight: Any = None
 ) -> tuple[float, float, float]:
     """Return precision, recall and micro-F1 of label sets to which all ancestors are added.
 
@@ -122,6 +124,8 @@ def hierarchical_precision_recall_f1(
     >>> hierarchical_precision_recall_f1(Y_true, Y_pred, kinds)
     (1.0, 0.6, 0.75)
     """
+    from sklearn_xc._labels.hierarchy import LabelHierarchy  # which imports this package
+
     if not isinstance(hierarchy, LabelHierarchy):
         raise TypeError(
             "hierarchy: expected a LabelHierarchy, as LabelHierarchy.from_paths and the others "
@@ -146,7 +150,7 @@ def hierarchical_precision_recall_f1(
     return share(both, n_named), share(both, n_true), share(2 * both, n_named + n_true)
 
 
-def _pairs(Y: Any, name: str, hierarchy: LabelHierarchy) -> TrueLabels:
+def _pairs(Y: Any, name: str, hierarchy: "LabelHierarchy") -> TrueLabels:
     if not sp.issparse(Y):
         if are_name_lists(Y):
             return pairs_of_sparse(hierarchy.encode(Y), name)
@@ -164,7 +168,7 @@ def _pairs(Y: Any, name: str, hierarchy: LabelHierarchy) -> TrueLabels:
     return labels
 
 
-def _overlap(true: TrueLabels, named: TrueLabels, hierarchy: LabelHierarchy) -> np.ndarray:
+def _overlap(true: TrueLabels, named: TrueLabels, hierarchy: "LabelHierarchy") -> np.ndarray:
     """Return how many nodes of each row are in both, are named, and are true: (3, n_samples).
 
     A true label that has no column counts as one node.
