@@ -11,6 +11,7 @@ from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, 
 from sklearn_xc._parallel.progress import Fit
 from sklearn_xc._state.fitted import fits_in_one_step
 from sklearn_xc._state.schema import Array, Number, declares
+from sklearn_xc._topk import best_of_dense
 from sklearn_xc._warnings import warn
 from sklearn_xc.ensemble.held_out import LearnsFromHeldOut, ScoredPairs, scored_pairs
 from sklearn_xc.ensemble.wrapped import WrappedClassifier
@@ -227,6 +228,9 @@ class ThresholdTuner(WrappedClassifier):
         The precision for the objective "recall".
     n_groups : int, default=5
         Number of groups of labels; each has about the same share of all pairs.
+    min_labels : int, default=0
+        The best `min_labels` labels of each row are predicted whatever their scores: with 1, no
+        row is left empty. Thresholds do not change; ``fit_report_`` counts these labels.
     cv : float, int, splitter, iterable of (train, test) or "prefit", default=None
         How to get the rows that thresholds are learned from. A float is the share of rows to hold
         out once; an int is the number of shuffled folds, each scored by a model trained on the
@@ -260,7 +264,7 @@ class ThresholdTuner(WrappedClassifier):
         One row per group, the rarest labels first: ``least_frequency``; ``n_labels``;
         ``n_positives`` of the held-out rows that a model was trained to find; ``threshold``,
         before labels have their own; ``precision`` and ``recall`` on these rows with
-        `thresholds_`; and ``seconds`` of the whole fit, in equal parts.
+        `thresholds_` and `min_labels`; and ``seconds`` of the whole fit, in equal parts.
     label_counts_ : ndarray of int64 of shape (n_labels,)
         Number of instances with each label.
     n_samples_fit_ : int
@@ -319,6 +323,7 @@ class ThresholdTuner(WrappedClassifier):
         "beta": [Interval(Real, 0, None, closed="neither")],
         "min_precision": [Interval(Real, 0, 1, closed="right")],
         "n_groups": [Interval(Integral, 1, None, closed="left")],
+        "min_labels": [Interval(Integral, 0, None, closed="left")],
         **LearnsFromHeldOut._parameter_constraints,
     }
 
@@ -331,6 +336,7 @@ class ThresholdTuner(WrappedClassifier):
         beta=1.0,
         min_precision=0.5,
         n_groups=5,
+        min_labels=0,
         cv=None,
         top_k=100,
         n_jobs=None,
@@ -343,6 +349,7 @@ class ThresholdTuner(WrappedClassifier):
         self.beta = beta
         self.min_precision = min_precision
         self.n_groups = n_groups
+        self.min_labels = min_labels
         self.cv = cv
         self.top_k = top_k
         self.n_jobs = n_jobs
@@ -427,6 +434,7 @@ class ThresholdTuner(WrappedClassifier):
             thresholds = (_PRIOR * thresholds + n * own) / (_PRIOR + n)
         self.thresholds_ = thresholds
         predicted = pairs.scores > self.thresholds_[pairs.labels]
+        predicted |= pairs.ranks < self.min_labels
 
         def sums(cells: np.ndarray, values: np.ndarray) -> np.ndarray:
             return np.bincount(cells, values, minlength=groups.n)
@@ -464,7 +472,15 @@ class ThresholdTuner(WrappedClassifier):
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         labels, scores = self._topk_scores(X, k)
-        return labels, scores - self.thresholds_[labels]
+        margins = scores - self.thresholds_[labels]
+        margins[(labels >= 0) & (np.arange(k) < self.min_labels)] = np.inf
+        return labels, margins
 
     def _all_margins(self, X: Any) -> np.ndarray:
-        return self._all_scores(X) - self.thresholds_
+        scores = self._all_scores(X)
+        margins = scores - self.thresholds_
+        n_best = min(self.min_labels, scores.shape[1])
+        if n_best:
+            best, _ = best_of_dense(scores, n_best, None, self._unseen_labels)
+            np.put_along_axis(margins, best, np.inf, axis=1)
+        return margins

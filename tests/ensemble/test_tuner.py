@@ -80,6 +80,21 @@ def test_predict_names_what_exceeds_the_thresholds(per, container, data):
         np.testing.assert_array_equal(model.thresholds_, of_groups[groups])
 
 
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+def test_the_best_labels_of_a_row_are_predicted_in_any_case(container, data):
+    X, Y = data
+    few = {"objective": "recall", "min_precision": 0.9}
+    plain = tuner(**few).fit(X, container(Y))
+    model = tuner(**few, min_labels=2).fit(X, container(Y))
+    np.testing.assert_array_equal(model.thresholds_, plain.thresholds_)
+    expected = sp.lil_array(plain.predict(X))
+    assert (expected.sum(axis=1) == 0).any()
+    for row, best in enumerate(model.predict_topk(X, 2)[0]):
+        expected[row, best] = 1
+    assert (sp.csr_array(model.predict(X)) != expected).nnz == 0
+    assert (model.fit_report_["recall"] > plain.fit_report_["recall"]).any()
+
+
 def test_scores_are_those_of_the_estimator(data):
     X, Y = data
     model, plain = tuner().fit(X, Y), OvALinearXC().fit(X, Y)
@@ -170,6 +185,7 @@ def test_classes_have_no_threshold(data, n_classes, objective, capfd):
         ({"beta": 0}, "'beta' parameter"),
         ({"min_precision": 1.5}, "'min_precision' parameter"),
         ({"n_groups": 0}, "'n_groups' parameter"),
+        ({"min_labels": -1}, "'min_labels' parameter"),
         ({"n_groups": True}, "n_groups must be a number"),
         ({"cv": 1}, "'cv' parameter"),
         ({"cv": 601}, "cv must be from 2 to 600"),
