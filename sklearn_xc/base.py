@@ -31,6 +31,8 @@ from sklearn_xc.metrics import precision_at_k
 _LARGEST_INT = 2**62
 #: Scores of all labels held at a time, if only some labels are wanted.
 _CHUNK_SCORES = 2**22
+#: Instances from which on it is a concern that most of them are predicted no label.
+_FEW_ROWS = 20
 
 
 @declares(
@@ -211,11 +213,13 @@ class XCClassifier(
         if self._targets_kind == "sparse":
             labels, scores = self._topk_margins(X, self._n_considered(X))
             positive = scores > 0
+            self._warn_of_empty(positive)
             ones = np.ones_like(scores, dtype=self._targets_dtype)
             return self._csr(labels, ones, positive)
         if self._targets_kind == "dense":
             positive = self._all_margins(X) > 0
             positive[:, self._unseen_labels] = False
+            self._warn_of_empty(positive)
             return positive.astype(self._targets_dtype)
         if self._is_binary:
             second = self._all_scores(X)[:, 0] > 0
@@ -406,6 +410,20 @@ class XCClassifier(
             "never predicted, and rank below all others.",
             UnseenLabelWarning,
         )
+
+    def _warn_of_empty(self, positive: np.ndarray) -> None:
+        """Warn, once, if no score of most instances exceeds 0, though they should have labels."""
+        n, name = len(positive), type(self).__name__
+        is_untuned = type(self)._topk_margins is XCClassifier._topk_margins
+        has_labels = self.label_counts_.sum() >= self.n_samples_fit_
+        n_empty = n - np.count_nonzero(positive.any(axis=1))
+        if is_untuned and has_labels and n >= _FEW_ROWS and 2 * n_empty > n:
+            warn(
+                f"{name}: predict gave {n_empty} of {n} instances no label, because scores of rare "
+                f"labels seldom exceed 0. ThresholdTuner({name}()) tunes thresholds; predict_topk "
+                "ranks labels. This is said once.",
+                once="empty",
+            )
 
     def _n_considered(self, X: Any = ()) -> int:
         """Return the number of labels in a row of sparse answers: at most ``top_k``."""

@@ -125,7 +125,7 @@ class LabelBinarizerXC(BaseEstimator):
         Warns
         -----
         UserWarning
-            If rows of one name each look as if they held several, and no separator is given.
+            If rows of one name each look as if they held several, with another separator.
         """
         self._fit(self._read(y))
         return self
@@ -298,7 +298,7 @@ class LabelBinarizerXC(BaseEstimator):
 
     def _fit(self, rows: list[list]) -> None:
         caller = type(self).__name__
-        if self.separator is None and all(len(row) < 2 for row in rows):
+        if all(len(row) < 2 for row in rows):
             texts = [name for row in rows for name in row if isinstance(name, str)]
             warn_of_separator(texts, caller)
         counts = Counter(name for row in rows for name in row)

@@ -108,6 +108,8 @@ def test_rare_names_are_left_out():
 def test_a_forgotten_separator_is_noticed():
     with pytest.warns(UserWarning, match=r"such as 'soup;ale'\. If these are .* separator=';'\."):
         LabelBinarizerXC().fit(["soup;ale", "bread"])
+    with pytest.warns(UserWarning, match=r"pass separator=';'\."):
+        LabelBinarizerXC(separator=",").fit(["soup;ale", "bread"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         LabelBinarizerXC().fit([["soup;ale", "bread"]])

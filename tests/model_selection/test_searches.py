@@ -1,5 +1,7 @@
 """The searches of scikit-learn take a sparse y and the scorers of this package."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from sklearn_xc import OvALinearXC, topk
+from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics import TopKScorer, get_scorer
 from sklearn_xc.model_selection import RareLabelSplit, cross_val_score, cross_validate
 
@@ -44,6 +47,19 @@ def test_one_metric(kind, data):
     if kind is GridSearchCV:
         scores = cross_val_score(search.best_estimator_, X, Y, cv=RareLabelSplit(3), scoring="P@3")
         assert search.best_score_ == pytest.approx(scores.mean())
+
+
+def test_a_search_warns_once_for_all_folds(data):
+    X, Y = data
+    Y = sp.hstack([Y, sp.eye_array(90, 3)], format="csr")  # three labels with one instance
+    search = GridSearchCV(OvALinearXC(), {"C": CS}, scoring=get_scorer("P@1"), cv=KFold(3))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            OvALinearXC().fit(X[3:], Y[3:])
+        search.fit(X, Y)
+    assert [one.category for one in caught] == 3 * [UnseenLabelWarning]
+    assert len({one.lineno for one in caught}) == 2
 
 
 def test_several_metrics_of_one_pass_in_a_cross_validation(data):

@@ -1,10 +1,12 @@
 """Answers are those of the weights: scores, ties, two classes, many labels, unpleasant rows."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc import OvALinearXC
+from sklearn_xc import OvALinearXC, _warnings
 
 
 def fit(X, y, **parameters):
@@ -101,3 +103,19 @@ def test_coef_is_read_only(xy):
     for array in (model.coef_.data, model.coef_.indices, model.coef_.indptr):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 10**6
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+def test_next_to_nothing_predicted_is_said_once(container, monkeypatch):
+    monkeypatch.setattr(_warnings, "_given", set())
+    X, Y = np.ones((40, 1)), np.tile(np.eye(4, dtype=int), (10, 1))  # a quarter has each label
+    model = OvALinearXC().fit(X, container(sp.csr_array(Y)))
+    with pytest.warns(UserWarning, match="predict gave 40 of 40 instances no label.*topk"):
+        model.predict(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(X)
+        monkeypatch.setattr(_warnings, "_given", set())
+        model.predict(X[:5])  # too few to say
+        Y[20:] = 0  # most instances have no label
+        OvALinearXC().fit(X, container(sp.csr_array(Y))).predict(X)
