@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import sklearn.metrics
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from sklearn_xc._input.sklearn_private import register_scorers
 from sklearn_xc._labels.names import refuse_other_columns
-from sklearn_xc._topk import topk
+from sklearn_xc._state.fitted import shallow_copy
+from sklearn_xc._topk import topk, unwrap
 from sklearn_xc.metrics.by_name import METRICS, WEIGHTED, parse_metric
 from sklearn_xc.metrics.check import as_array, check_k, check_propensities, check_sample_weight
 from sklearn_xc.metrics.hits import Hits, find_hits
@@ -225,6 +228,27 @@ class AtKScorer(_RankingScorer):
         return value
 
 
+class NamesScorer:
+    """A scorer of scikit-learn that also scores the lists of names of a tagger, as indicators."""
+
+    def __init__(self, scorer: Any) -> None:
+        self._scorer = scorer
+
+    def __call__(self, estimator: Any, X: Any, y: Any, **params: Any) -> float:
+        """Return the score of a fitted estimator on X and y."""
+        tagger = _fitted_part(estimator, "_encode_targets")
+        if getattr(tagger, "binarizer_", None) is not None:
+            _, X = unwrap(estimator, X)
+            y = tagger.encode_targets(y)
+            estimator = shallow_copy(tagger, {**vars(tagger), "binarizer_": None})
+        return self._scorer(estimator, X, y, **params)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_scorer":
+            raise AttributeError(name)
+        return getattr(self._scorer, name)
+
+
 def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default") -> Any:
     """Return the scorer for a name such as "P@3", ready for ``scoring=``.
 
@@ -234,8 +258,9 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
         "P@k", "nDCG@k", "R@k", "MRR@k", "MAP@k", "LRAP@k", "hit@k", "PSP@k", "PSnDCG@k", "Cov@k"
         or "MacroF1@k" with a number for k, in upper or lower case; the long names of
         :class:`TopKScorer` work as well ("precision@3").
-        Other strings are looked up by :func:`sklearn.metrics.get_scorer`; a callable is returned
-        unchanged.
+        Other strings are looked up by :func:`sklearn.metrics.get_scorer`, and then also score a
+        :class:`~sklearn_xc.TextClassifierXC` of names, which scikit-learn's scorers do not: names
+        that fit has not seen are left out. A callable is returned unchanged.
     propensities : array-like of shape (n_labels,), default=None
         See :class:`TopKScorer`; for the names of this package only.
     preset : {"default", "wikipedia", "amazon"}, default="default"
@@ -250,6 +275,11 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
     ------
     ValueError
         If the name is unknown.
+
+    Notes
+    -----
+    Where an estimator of this package has been imported, ``scoring=`` of scikit-learn itself knows
+    these names for k of 1, 3, 5 and 10, such as ``GridSearchCV(..., scoring="P@1")``.
 
     Examples
     --------
@@ -274,15 +304,22 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
     if parsed is not None:
         metric, k = parsed
         return AtKScorer((k,), (metric,), propensities=propensities, preset=preset)
-    import sklearn.metrics  # takes longer than all the rest of this package's imports together
-
     if scoring in sklearn.metrics.get_scorer_names():
-        return sklearn.metrics.get_scorer(scoring)
+        return NamesScorer(sklearn.metrics.get_scorer(scoring))
     names = ", ".join(f'"{short}@k"' for short, *_ in METRICS.values())
     raise ValueError(
         f"scoring must be {names} with a number of at least 1 for k, or a name from "
         f"sklearn.metrics.get_scorer_names(). Got {scoring!r}."
     )
+
+
+register_scorers(
+    {
+        f"{metric.short}@{k}": AtKScorer((k,), (name,))
+        for name, metric in METRICS.items()
+        for k in (1, 3, 5, 10)
+    }
+)
 
 
 def _encoded(estimator: Any, y: Any) -> tuple[Any, np.ndarray | None]:

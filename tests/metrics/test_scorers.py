@@ -219,6 +219,20 @@ def test_get_scorer_names():
     assert get_scorer(None) is None
 
 
+@pytest.mark.parametrize("name", ["P@1", "MacroF1@10"])
+def test_scikit_learn_knows_the_names(name, copying_classifier):
+    X, Y = indicator_problem()
+    for scoring in (name, [name]):
+        found = cross_validate(copying_classifier(), X, Y.toarray(), scoring=scoring, cv=2)
+        expected = cross_validate(
+            copying_classifier(), X, Y.toarray(), scoring=get_scorer(name), cv=2
+        )
+        key = "test_score" if scoring is name else f"test_{name}"
+        np.testing.assert_array_equal(found[key], expected["test_score"])
+    search = GridSearchCV(copying_classifier(), {"shift": [0]}, scoring=name, cv=2)
+    assert search.fit(X, Y).best_score_ == expected["test_score"].mean()
+
+
 @pytest.mark.parametrize("name", ["P@0", "P@1.5", "AUC@3"])
 def test_unknown_name(name):
     with pytest.raises(
