@@ -180,7 +180,7 @@ class UnknownLabelWarning(UserWarning):
     >>> import warnings
     >>> from sklearn_xc.exceptions import UnknownLabelWarning
     >>> from sklearn_xc import LabelBinarizerXC
-    >>> binarizer = LabelBinarizerXC(handle_unknown="ignore").fit([["soup"], ["bread"]])
+    >>> binarizer = LabelBinarizerXC().fit([["soup"], ["bread"]])
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always", UnknownLabelWarning)
     ...     Y = binarizer.transform([["soup", "pie"], ["bread", "pie", "cake"]])

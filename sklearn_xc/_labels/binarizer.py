@@ -44,9 +44,9 @@ class LabelBinarizerXC(BaseEstimator):
         All names, in the order of the columns. None takes those that occur, sorted.
     min_count : int, default=1
         Names in fewer rows of ``fit`` are left out, then and later, unless they are in `classes`.
-    handle_unknown : {"error", "ignore", "add"}, default="error"
-        What ``transform`` does with an unknown name: raise an error; leave it out, with a warning
-        that counts such names; or give it a column after all others.
+    handle_unknown : {"ignore", "error", "add"}, default="ignore"
+        What ``transform`` does with an unknown name: leave it out, with a warning that counts such
+        names; raise an error; or give it a column after all others.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class LabelBinarizerXC(BaseEstimator):
         separator: str | None = None,
         classes: Any = None,
         min_count: int = 1,
-        handle_unknown: str = "error",
+        handle_unknown: str = "ignore",
     ) -> None:
         self.separator = separator
         self.classes = classes
@@ -101,7 +101,7 @@ class LabelBinarizerXC(BaseEstimator):
         self.handle_unknown = handle_unknown
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, y: Any) -> "LabelBinarizerXC":
+    def fit(self, y: Any, Y: Any = None) -> "LabelBinarizerXC":
         """Learn the names.
 
         Parameters
@@ -110,6 +110,8 @@ class LabelBinarizerXC(BaseEstimator):
             Each row is a list of names, or one string of names with `separator` between them; None,
             NaN and NA are rows without names. pandas, polars and pyarrow columns are read, too, as
             are data frames of one column.
+        Y : object, default=None
+            Not used: a ColumnTransformer passes it.
 
         Returns
         -------
@@ -120,7 +122,7 @@ class LabelBinarizerXC(BaseEstimator):
         ------
         ValueError, TypeError
             For a y that holds anything but names, or no name that is frequent enough, and for a
-            name that is not among `classes`, unless unknown ones are ignored or added.
+            name that is not among `classes`, with ``handle_unknown="error"``.
 
         Warns
         -----
@@ -131,13 +133,15 @@ class LabelBinarizerXC(BaseEstimator):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, y: Any) -> sp.csr_array:
+    def fit_transform(self, y: Any, Y: Any = None) -> sp.csr_array:
         """Learn the names and return the indicator.
 
         Parameters
         ----------
         y : iterable of n rows
             As in ``fit``.
+        Y : object, default=None
+            Not used.
 
         Returns
         -------
@@ -198,7 +202,7 @@ class LabelBinarizerXC(BaseEstimator):
         Warns
         -----
         UnknownLabelWarning
-            Counts the names left out, with ``handle_unknown="ignore"``.
+            Counts the names left out.
 
         Examples
         --------
@@ -248,6 +252,21 @@ class LabelBinarizerXC(BaseEstimator):
         names = self.classes_[labels.columns].tolist()
         ends = [0, *np.cumsum(labels.counts).tolist()]
         return [names[a:b] for a, b in pairwise(ends)]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names as the names of columns, such as those of a ColumnTransformer.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Not used.
+
+        Returns
+        -------
+        ndarray of str objects of shape (n_labels,)
+        """
+        check_is_fitted(self)
+        return self.classes_.astype(str).astype(object)
 
     def encode(self, y: Any) -> tuple[sp.csr_array, np.ndarray]:
         """Return the indicator of the known names, and how many names each row has.

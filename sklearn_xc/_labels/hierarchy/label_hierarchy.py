@@ -38,7 +38,8 @@ class LabelHierarchy:
     Labels given as columns or positions are the first nodes: column j is node j, and a matrix with
     fewer columns than there are nodes lacks the last nodes. `labels` of the methods that make a
     hierarchy puts the labels of a model first, :meth:`restricted` keeps only these. Lists of names
-    are matched by name.
+    are matched by name: that of a node of :meth:`from_paths` is its whole path, since last parts
+    may recur, and otherwise as given.
 
     Parameters
     ----------
