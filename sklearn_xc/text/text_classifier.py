@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -346,6 +347,15 @@ class TextClassifierXC(
         return topk_probabilities(
             self.classifier_, features, k, self._allowed(X, candidates, exclude)
         )
+
+    def _sk_visual_block_(self) -> Any:
+        """Return the parts as scikit-learn displays a Pipeline."""
+        vectorizer = getattr(self, "vectorizer_", self._new_vectorizer())
+        classifier = getattr(self, "classifier_", self.classifier)
+        if classifier is None:
+            classifier = self._default_part("classifier")
+        parts = [("vectorizer", vectorizer), ("classifier", classifier)]
+        return Pipeline(parts)._sk_visual_block_()
 
     def _allowed(self, X: Any, candidates: Any, exclude: Any) -> AllowedLabels | None:
         n = int(num_samples(X))

@@ -1,6 +1,7 @@
 """Texts and names in, names out: in folds, searches and pickles, label texts without a leak."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -8,17 +9,21 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier as Forest
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.model_selection import cross_validate as sklearn_cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MultiLabelBinarizer
+from sklearn.preprocessing import FunctionTransformer, MultiLabelBinarizer
+from sklearn.utils import estimator_html_repr
 
 from sklearn_xc import (
     ImplicitSoftmaxSGD,
     NGAMEEmbeddingXC,
     OvALinearXC,
+    StackingXC,
     TextClassifierXC,
     ThresholdTuner,
     TopKCalibrator,
@@ -121,6 +126,33 @@ def test_a_name_that_fit_has_not_seen_counts_as_missed(tagger):
     recall = get_scorer("R@5")
     expected = np.mean([len(row) / (len(row) + 1) for row in NEW_NAMES])
     np.testing.assert_allclose(recall(tagger, NEW, strange), expected)
+
+
+def test_scorers_of_scikit_learn_take_names(tagger):
+    joined = [";".join(row) for row in NEW_NAMES]
+    model = make_pipeline(FunctionTransformer(), TextClassifierXC(separator=";"))
+    model.fit(TEXTS, [";".join(row) for row in NAMES])
+    scorer = pickle.loads(pickle.dumps(get_scorer("f1_micro")))
+    true, named = (tagger.encode_targets(y) for y in (NEW_NAMES[5:], model.predict(NEW[:-5])))
+    expected = f1_score(true, named, average="micro")
+    assert 0 < expected < 1
+    assert scorer(model, NEW[:-5], joined[5:]) == expected
+    search = GridSearchCV(model, {"memory": [None]}, scoring=get_scorer("f1_micro"), cv=KFold(2))
+    assert search.fit(TEXTS, [";".join(row) for row in NAMES]).best_score_ > 0.9
+
+
+def test_the_parts_are_displayed(tagger):
+    stack = StackingXC([("words", OvALinearXC()), ("none", "drop")], final_estimator=Forest())
+    models = {
+        "TfidfVectorizer ThresholdTuner OvALinearXC": TextClassifierXC(),
+        "CountVectorizer words OvALinearXC none RandomForest": TextClassifierXC(
+            CountVectorizer(), stack
+        ),
+        "TfidfVectorizer ThresholdTuner": tagger,
+    }
+    for names, model in models.items():
+        shown = re.sub("<[^>]+>", " ", estimator_html_repr(model).split("</style>")[-1])
+        assert all(name in shown for name in names.split())
 
 
 def test_folds_and_searches():

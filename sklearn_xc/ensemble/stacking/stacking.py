@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
@@ -150,7 +151,8 @@ class StackingXC(LearnsFromHeldOut, AnswersBlankRows, BaseComposition):
     features, or with none that training has seen, gets the labels' frequencies as probabilities,
     as with each of the members. Otherwise the learner decides.
 
-    With one held-out part, each member is trained twice. A pair takes about ``4 (5 n_members +
+    With one held-out part, each member is trained twice; with five folds, as for fewer than 5,000
+    rows by default, six times. A pair takes about ``4 (5 n_members +
     2)`` bytes, and an instance has up to ``n_members * n_candidates`` pairs.
 
     Source: stacking is [1]_; a classifier of retrieved candidates is common in ranking. The
@@ -312,6 +314,12 @@ class StackingXC(LearnsFromHeldOut, AnswersBlankRows, BaseComposition):
         propensities = propensities_of(self.label_counts_, self.n_samples_fit_)
         self.fit_report_ = training.report(names, probabilities, self._gains(), propensities)
         return training, probabilities
+
+    def _sk_visual_block_(self) -> Any:
+        """Return the members and the learner of pairs as scikit-learn displays a stack."""
+        is_default = self.final_estimator is None
+        learner = HistGradientBoostingClassifier() if is_default else self.final_estimator
+        return StackingClassifier(self.estimators, learner)._sk_visual_block_()
 
     def _check_members(self) -> list[tuple[str, Any]]:
         """Return the members by name, without those that are "drop"."""
