@@ -11,7 +11,8 @@ probabilities would show on as many rows. The debiased error is the root of the 
 distance less what chance adds to it, negative where that is more [1]_. The third table has the
 probabilities that the logistic loss gives without held-out rows, by C. The fourth has metrics at
 5, in percent, of the rankings that ``TopKCalibrator`` makes for macro-averaged metrics, and of
-weights by propensity, which do not depend on the seed.
+weights by propensity, which do not depend on the seed. The first table also has F1 averaged over
+rows, and the percentage of rows that are predicted no label.
 
 References
 ----------
@@ -56,6 +57,7 @@ THRESHOLDS: dict[str, dict[str, Any]] = {
     "per label": {"per": "label"},
     "macro_f1": {"objective": "macro_f1"},
     "count": {"objective": "count"},
+    "one label": {"min_labels": 1},
 }
 METHODS = ("spline", "sigmoid")
 PARTS = ("f1", "ece", "logistic", "macro")
@@ -149,8 +151,15 @@ def _f1(Y: Any, predicted: Any, groups: dict[str, np.ndarray]) -> dict[str, floa
     )
     of_labels = 2 * hits / np.maximum(named + true, 1)
     micro = 2 * hits.sum() / max(named.sum() + true.sum(), 1)
+    in_row, named_in_row, true_in_row = (
+        np.asarray(one.sum(axis=1), np.float64).ravel()
+        for one in (Y.multiply(predicted != 0), predicted != 0, Y)
+    )
+    of_rows = 2 * in_row / np.maximum(named_in_row + true_in_row, 1)
     found = {
         "named": named.sum() / Y.shape[0],
+        "empty": 100 * (named_in_row == 0).mean(),
+        "samples": 100 * of_rows.mean(),
         "micro": 100 * micro,
         "macro": 100 * of_labels.mean(),
     }
