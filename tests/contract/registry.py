@@ -400,7 +400,7 @@ ENTRIES = {
             variants={
                 "each label": {"per": "label", "objective": "macro_f1", "beta": 2.0},
                 "recall": {"objective": "recall", "min_precision": 0.1, "per": "all"},
-                "folds": {"cv": 2, "objective": "count"},
+                "folds": {"cv": 2, "objective": "count", "min_labels": 1},
             },
             refused={
                 **WRAPPER,
@@ -408,6 +408,7 @@ ENTRIES = {
                 "per": ["class", None, 1],
                 "beta": [0, -1.0, NAN, INF, "a", None],
                 "min_precision": [0, -0.1, 1.1, NAN, "a", None],
+                "min_labels": [bad for bad in COUNT if bad != 0],
             },
         ),
     ),

@@ -185,7 +185,6 @@ def test_classes_have_no_threshold(data, n_classes, objective, capfd):
         ({"beta": 0}, "'beta' parameter"),
         ({"min_precision": 1.5}, "'min_precision' parameter"),
         ({"n_groups": 0}, "'n_groups' parameter"),
-        ({"min_labels": -1}, "'min_labels' parameter"),
         ({"n_groups": True}, "n_groups must be a number"),
         ({"cv": 1}, "'cv' parameter"),
         ({"cv": 601}, "cv must be from 2 to 600"),
