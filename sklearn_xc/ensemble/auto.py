@@ -121,7 +121,7 @@ class AutoXC(ThresholdTuner):
     cv : float, int, splitter or iterable of (train, test), default=None
         How to hold rows out, as in :class:`~sklearn_xc.StackingXC`. None holds out a tenth, at
         least 1,000 rows, or makes five folds of fewer than 5,000 rows.
-    top_k : int, default=100
+    min_labels, top_k : int, default=0 and 100
         As in :class:`~sklearn_xc.ThresholdTuner`.
     n_jobs : int, default=None
         Number of threads of each candidate.
@@ -167,6 +167,7 @@ class AutoXC(ThresholdTuner):
 
     _parameter_constraints: dict = {  # noqa: RUF012
         **LearnsFromHeldOut._parameter_constraints,
+        "min_labels": ThresholdTuner._parameter_constraints["min_labels"],
         "estimators": [list, None],
         "label_features": "no_validation",
         "label_names": ["array-like", None],
@@ -182,6 +183,7 @@ class AutoXC(ThresholdTuner):
         label_names=None,
         time_budget=None,
         cv=None,
+        min_labels=0,
         top_k=100,
         n_jobs=None,
         random_state=None,
@@ -192,6 +194,7 @@ class AutoXC(ThresholdTuner):
         self.label_names = label_names
         self.time_budget = time_budget
         self.cv = cv
+        self.min_labels = min_labels
         self.top_k = top_k
         self.n_jobs = n_jobs
         self.random_state = random_state
