@@ -38,6 +38,10 @@ from sklearn_xc.softmax import ImplicitSoftmaxSGD
 #: Standard errors of the difference by which another estimator must be ahead, and a stack.
 _AHEAD, _STACK_AHEAD = 1.0, 2.0
 _FIRST, _LOGISTIC, _SOFTMAX = "one-vs-all", "one-vs-all, logistic", "softmax"
+_TEXTS, _NGAME = "label texts", "NGAME"
+#: NGAME is trained if label texts without training are right at least that many times as often as
+#: the best so far. On seven sets its stack gained up to 4.5 points of P@1 above 0.9, none at 0.7.
+_NEAR = 0.8
 #: Part of the time budget that is planned, and how much longer than planned a fit may take.
 _PLANNED, _SLACK = 0.95, 1.15
 #: Seconds that the learner of a stack takes for each held-out row.
@@ -108,7 +112,8 @@ class AutoXC(ThresholdTuner):
         or `random_state`, and None there, gets those of this estimator. None takes
         ``OvALinearXC()`` and ``OvALinearXC(C=4)``; for rows with one label each
         ``OvALinearXC(loss="logistic")`` and, if that is no worse, ``ImplicitSoftmaxSGD()``; and
-        with `label_features` ``NGAMEEmbeddingXC``, first without training of its embeddings.
+        with `label_features` ``NGAMEEmbeddingXC``, first without training of its embeddings, and
+        trained if that is near the best.
     label_features : object, default=None
         What is known about each label, as in :class:`~sklearn_xc.NGAMEEmbeddingXC`.
     label_names : array-like of shape (n_labels,), default=None
@@ -216,7 +221,7 @@ class AutoXC(ThresholdTuner):
         ]
         if self.label_features is not None:
             untrained = NGAMEEmbeddingXC(max_iter=0, classifier_max_iter=0)
-            found += [("label texts", untrained), ("NGAME", NGAMEEmbeddingXC())]
+            found += [(_TEXTS, untrained), (_NGAME, NGAMEEmbeddingXC())]
         return found
 
     def _routed_parts(self) -> dict[str, Any]:
@@ -323,15 +328,17 @@ class _Course:
 
     def _why_not(self, name: str) -> str:
         """Return why a default candidate is not tried, or nothing."""
+        tried = {trial.name: trial.precision for trial in self.trials}
+        if name == _NGAME and self.best is not None:
+            is_behind = tried.get(_TEXTS, 1.0) < _NEAR * self.best.precision
+            return "label texts are far behind" if is_behind else ""
         if name not in (_LOGISTIC, _SOFTMAX):
             return ""
         indptr, _ = self.fits.targets.by_instance(len(self.held_out.weight))
         if (np.diff(indptr) > 1).any():
             return "rows have several labels"
-        tried = {trial.name: trial.precision for trial in self.trials}
-        if name == _SOFTMAX and tried.get(_LOGISTIC, 1.0) < tried.get(_FIRST, 0.0):
-            return "the logistic loss is behind the hinge"
-        return ""
+        is_behind = tried.get(_LOGISTIC, 1.0) < tried.get(_FIRST, 0.0)
+        return "the logistic loss is behind" if name == _SOFTMAX and is_behind else ""
 
     def _try(self, name: str, estimator: Any, began: tuple[float, float]) -> str:
         """Fit a candidate without each fold's held-out rows; return why there are no answers."""

@@ -84,7 +84,7 @@ def test_one_class_a_row_brings_likelihoods(data):
     assert several["outcome"].tolist()[2:] == ["rows have several labels"] * 2
     assert np.isfinite(one["P@1"][:3]).all()
     is_behind = one["P@1"][2] < one["P@1"][0]
-    assert one["outcome"][3] == ("the logistic loss is behind the hinge" if is_behind else "")
+    assert one["outcome"][3] == ("the logistic loss is behind" if is_behind else "")
 
 
 def test_a_candidate_that_fails_is_left_out(data):
