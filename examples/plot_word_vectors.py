@@ -87,8 +87,10 @@ asked = [
     "religion and belief > Bible: New Testament > Christ",
 ]
 print()
-for name, found in zip(asked, model.most_similar(asked, k=4)[0], strict=True):
-    print(f"{name:62s}" + "; ".join(path.split(" > ")[-1] for path in found))
+units = normalize(model.vectors_)
+for name in asked:
+    nearest = np.argsort(-units @ units[names == name][0], kind="stable")[1:5]
+    print(f"{name:62s}" + "; ".join(path.split(" > ")[-1] for path in names[nearest]))
 
 # %%
 # How often do neighbours sit on the same branch? For the ten subjects with the largest cosines, we

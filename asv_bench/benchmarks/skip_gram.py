@@ -1,12 +1,10 @@
-"""Word vectors: counting words, a fit by gradient, questions, files; peak memory."""
+"""Word vectors: counting words, a fit by gradient; peak memory."""
 
 from pathlib import Path
 
-import numpy as np
-
 from asv_bench.skip_gram.corpora import made_counts, write_made_text
 from sklearn_xc import DecompMIPSSkipGram
-from sklearn_xc.decomposition.skip_gram import count_contexts, read_word2vec, write_word2vec
+from sklearn_xc.decomposition.skip_gram import count_contexts
 
 N_WORDS, N_TOKENS = 10_000, 1_000_000
 TEXT = "made.txt"
@@ -61,45 +59,3 @@ class Fit:
         return self.model.fit(counts).objective(counts)
 
     track_objective.unit = "nats"
-
-
-class Questions:
-    """The 10 words nearest to each of 100, of 10,000 words, and as many analogies."""
-
-    rounds, repeat, warmup_time = 1, 5, 0
-    timeout = 300
-
-    def setup_cache(self):
-        return DecompMIPSSkipGram(max_iter=1, random_state=0).fit(made_counts(N_WORDS))
-
-    def setup(self, model):
-        self.words = model.words_[:300].reshape(3, 100)
-        self.time_most_similar(model)
-        self.time_analogy(model)
-
-    def time_most_similar(self, model):
-        model.most_similar(self.words[0], k=10)
-
-    def time_analogy(self, model):
-        model.analogy(*self.words)
-
-
-class VectorFiles:
-    """Write and read the vectors of 3,000 words in 100 dimensions, 1.2 MB in binary."""
-
-    params = ("text", "binary", "text.gz")
-    param_names = ("format",)
-    rounds, repeat, number, warmup_time = 1, 5, 1, 0
-
-    def setup(self, form):
-        vectors = np.random.default_rng(0).standard_normal((3_000, 100)).astype(np.float32)
-        self.words, self.vectors = [f"word{i}" for i in range(len(vectors))], vectors
-        self.path = f"vectors.{form}"
-        self.time_write(form)
-        self.time_read(form)
-
-    def time_write(self, form):
-        write_word2vec(self.path, self.words, self.vectors, binary=form == "binary")
-
-    def time_read(self, form):
-        read_word2vec(self.path)

@@ -133,7 +133,7 @@ def check_label_names(names: Any, n_labels: int | None, name: str) -> np.ndarray
     """
     refuse_masks_and_dates(names, name)
     wanted = f"{name} must be {'a name' if n_labels is None else f'{n_labels} names'}, texts or "
-    wanted += "integers, one for each label"
+    wanted += "integers, one for each"
     if isinstance(names, str | bytes) or not hasattr(names, "__iter__"):
         raise TypeError(f"{wanted}. Got {names!r}.")
     values = list(names.tolist() if hasattr(names, "tolist") else names)

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from sklearn_xc._compile.arithmetic.sampling import mix_key
 from sklearn_xc._input.arguments import as_native, check_count, is_number
 from sklearn_xc._input.data import as_csr_rows, check_sparse, entry_places
+from sklearn_xc._labels.names import as_name_array, check_label_names
 from sklearn_xc._parallel.memory import require_bytes
 from sklearn_xc._parallel.threads import Team, count_threads
 from sklearn_xc.decomposition.skip_gram.kernels.counting import (
@@ -28,7 +29,6 @@ from sklearn_xc.decomposition.skip_gram.kernels.counting import (
     new_sums,
     order_by_word,
 )
-from sklearn_xc.decomposition.skip_gram.queries import as_distinct_words
 
 _MOST_WINDOW = 1000
 #: Tokens that are numbered at a time, and most positions of a block.
@@ -198,8 +198,7 @@ def count_contexts(
                     caller,
                 )
     total.sort_indices()
-    words = np.empty(n_words, object)
-    words[:] = [names[number] for number in kept.tolist()]
+    words = as_name_array([names[number] for number in kept.tolist()])
     counts = (total.data / (window * n_draws)).astype(np.float32)
     indptr = total.indptr.astype(np.int64)
     indices = total.indices.astype(np.int32)
@@ -459,7 +458,6 @@ def _is_matrix(X: Any) -> bool:
 
 
 def _names(given: Any, n: int, name: str) -> np.ndarray:
-    names = as_distinct_words(list(map(str, range(n))) if given is None else given, name)
-    if len(names) != n:
-        raise ValueError(f"{name} must be {n} names, one for each. Got {len(names)}.")
-    return names
+    """Return n names as texts."""
+    names = check_label_names(range(n) if given is None else given, n, name)
+    return as_name_array([*map(str, names)])

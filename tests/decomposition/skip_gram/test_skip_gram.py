@@ -80,9 +80,9 @@ class TestWhatItLearns:
         model = quick(gradient=gradient, vectors=vectors).fit(SENTENCES)
         for group in GROUPS:
             words = group.split()
-            for word in words:
-                found, _ = model.most_similar(word, k=3)
-                assert set(found) | {word} == set(words)
+            V = model.vectors_ / np.linalg.norm(model.vectors_, axis=1, keepdims=True)
+            for u in V[np.isin(model.words_, words)]:
+                assert set(model.words_[np.argsort(-V @ u)[: len(words)]]) == set(words)
 
     def test_the_loss_falls_to_the_entropy_of_contexts(self, fitted, N):
         loss = fitted.fit_report_["loss"]
@@ -185,7 +185,7 @@ class TestBadInput:
     def test_names_of_sentences(self):
         with pytest.raises(ValueError, match="words must be None where X is sentences"):
             quick().fit(SENTENCES, words=["a"])
-        with pytest.raises(ValueError, match=r"words must be 3 names, one for each\. Got 1"):
+        with pytest.raises(ValueError, match=r"words must be 3 names, .*one for each\. Got 1"):
             quick().fit(np.eye(3), words=["a"])
 
     def test_memory(self):
