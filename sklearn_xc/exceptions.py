@@ -15,7 +15,6 @@ __all__ = [
     "KernelCacheWarning",
     "MemoryBudgetError",
     "PruningWarning",
-    "RecallWarning",
     "SavedModelError",
     "SmallGroupWarning",
     "UnknownLabelWarning",
@@ -109,27 +108,6 @@ class PruningWarning(UserWarning):
     sklearn_xc.exceptions.PruningWarning: OvALinearXC: prune=5.0 removed weights with 100% of
     their squared norm, in the mean over the labels: predictions need them. Lower it: weights are
     the smaller, the larger X is.
-    """
-
-
-class RecallWarning(UserWarning):
-    """An approximate search finds fewer of the best labels than expected.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> import numpy as np
-    >>> from sklearn_xc.exceptions import RecallWarning
-    >>> from sklearn_xc.search import SphericalIndex, check_recall
-    >>> rng = np.random.default_rng(0)
-    >>> W, queries = rng.standard_normal((1000, 8)), rng.standard_normal((50, 8))
-    >>> index = SphericalIndex()
-    >>> index.build(W)
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always", RecallWarning)
-    ...     recall = check_recall(index, W, 0, None, queries, k=5, n_candidates=20, floor=0.9)
-    >>> round(recall, 1), caught[0].category.__name__
-    (0.5, 'RecallWarning')
     """
 
 

@@ -26,7 +26,7 @@ from sklearn_xc.search.exact import ExactIndex
 from sklearn_xc.search.faiss import FaissIndex
 from sklearn_xc.search.product import ProductIndex
 from sklearn_xc.search.protocol import Candidates, MipsIndex
-from sklearn_xc.search.recall import check_recall, search_recall
+from sklearn_xc.search.recall import search_recall
 from sklearn_xc.search.registry import INDEXES, copy_index, index_bytes, make_index
 from sklearn_xc.search.spherical import SphericalIndex
 
@@ -38,7 +38,6 @@ __all__ = [
     "MipsIndex",
     "ProductIndex",
     "SphericalIndex",
-    "check_recall",
     "copy_index",
     "index_bytes",
     "make_index",

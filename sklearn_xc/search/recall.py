@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from sklearn_xc._warnings import warn
-from sklearn_xc.exceptions import RecallWarning
 from sklearn_xc.search.exact import ExactIndex
 from sklearn_xc.search.protocol import MipsIndex
 
@@ -62,53 +60,3 @@ def search_recall(
     candidates = index.query(V, n_candidates).labels
     found = [np.isin(*pair).sum() for pair in zip(best, candidates, strict=True)]
     return float(np.mean(found)) / k
-
-
-def check_recall(
-    index: MipsIndex,
-    W: np.ndarray,
-    first: int,
-    last: int | None,
-    V: np.ndarray,
-    k: int,
-    n_candidates: int,
-    floor: float,
-) -> float:
-    """Return `search_recall`, and warn if it is below a floor.
-
-    Parameters
-    ----------
-    index, W, first, last, V, k, n_candidates
-        As in `search_recall`.
-    floor : float
-        Lowest acceptable recall, between 0 and 1.
-
-    Returns
-    -------
-    float
-
-    Warns
-    -----
-    RecallWarning
-        If the recall is below `floor`; the message says what helps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_xc.search import ProductIndex, check_recall
-    >>> rng = np.random.default_rng(0)
-    >>> W, queries = rng.standard_normal((1000, 8)), rng.standard_normal((50, 8))
-    >>> index = ProductIndex()
-    >>> index.build(W)
-    >>> check_recall(index, W, 0, None, queries, k=5, n_candidates=200, floor=0.95)
-    1.0
-    """
-    recall = search_recall(index, W, first, last, V, k, n_candidates)
-    if recall < floor:
-        warn(
-            f"{type(index).__name__} finds {recall:.3f} of the {k} best labels among "
-            f"n_candidates={n_candidates}, expected at least {floor:g}. Raise n_candidates, build "
-            "the index again if the weights have moved far since, or use ExactIndex.",
-            RecallWarning,
-        )
-    return recall

@@ -261,7 +261,6 @@ def test_sample_weight(class_name, fitted, trainings, kind):
 class TestParameters:
     """The registry lists what is refused of each parameter, in place of a list in each folder."""
 
-    @pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning")
     def test_of_a_fit(self, name, class_name, entry):
         for parameter, bad_ones in entry.refused.items():
             for bad in bad_ones:

@@ -28,7 +28,6 @@ pytestmark = [
     # Rates and sizes at which a few epochs end where they began are of no interest here.
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning"),
 ]
 
 

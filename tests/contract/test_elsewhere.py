@@ -20,7 +20,6 @@ X, Y = awkward()
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.UnseenLabelWarning"),
 ]
 #: What sends parts of its fit to workers, and variants that send others, or none.

@@ -28,7 +28,6 @@ KEPT = [pair for pair in VARIANTS if pair[0] in having("checkpoint_dir") and pai
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.SmallGroupWarning"),
 ]
 

@@ -28,7 +28,6 @@ NAMES = ["ape", "bee", "cat", "dog", "emu"]
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.UnseenLabelWarning"),
 ]
 #: Scores of others depend on which labels there are: by ranks, or by a normaliser.

@@ -43,7 +43,6 @@ NAMES = [f"f{j}" for j in range(15)]
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning"),
 ]
 
 

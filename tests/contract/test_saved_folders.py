@@ -20,7 +20,6 @@ NAMES = [["soup"], ["bread", "oven"], ["soup", "stock"], ["bread"]] * 15
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.SmallGroupWarning"),
 ]
 

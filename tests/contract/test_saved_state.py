@@ -9,7 +9,6 @@ from saved_models import DISTINCT, fitted
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.SmallGroupWarning"),
 ]
 

@@ -14,7 +14,6 @@ X, Y = awkward()
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning"),
 ]
 #: Of those estimators that check X and y at the one shared place, one stands for all.
 ONE = ENTRIES["OvALinearXC"]

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc.exceptions import RecallWarning
-from sklearn_xc.search import Candidates, check_recall, search_recall
+from sklearn_xc.search import Candidates, search_recall
 
 
 class EvenLabels:
@@ -32,10 +31,3 @@ def test_recall_of_a_known_index(ladder):
     assert search_recall(EvenLabels(), W, 1, 2, V, 4, 6) == 0.25
     # Of 0..3 there is 0.
     assert search_recall(EvenLabels(), W, 1, 2, V[:1], 4, 2) == 0.25
-
-
-def test_a_low_recall_is_named_with_what_helps(ladder):
-    W, V = ladder
-    message = r"EvenLabels finds 0.250 of the 4 best.*n_candidates=6, expected at least 0.9. Raise"
-    with pytest.warns(RecallWarning, match=message):
-        assert check_recall(EvenLabels(), W, 1, 2, V, 4, 6, floor=0.9) == 0.25
