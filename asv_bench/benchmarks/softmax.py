@@ -8,7 +8,6 @@ VARIANTS = {
     "umax": (SoftmaxUMax, {"n_hard_negatives": 0}),
     "implicit": (ImplicitSoftmaxSGD, {"n_negatives": 1, "n_hard_negatives": 0}),
     "hard": (ImplicitSoftmaxSGD, {"n_negatives": 2, "n_hard_negatives": 5}),
-    "batches": (ImplicitSoftmaxSGD, {"batch_size": 32, "n_negatives": 32}),
 }
 
 

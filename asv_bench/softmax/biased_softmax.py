@@ -1,17 +1,19 @@
 """The softmax estimators under the protocol of the authors of U-max: u from 0, mini-batches."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc._compile.jit import inlined, scratch
+from sklearn_xc._compile.arithmetic.sampling import draw_negatives
+from sklearn_xc._compile.jit import kernel
+from sklearn_xc._input.kernels.csr_rows import add_row, row_dot
 from sklearn_xc._input.sklearn_private import Interval
-from sklearn_xc.softmax.kernels.batch import unshrunk
-from sklearn_xc.softmax.kernels.rules import RULES, SampledClasses, TargetClass
+from sklearn_xc.softmax.kernels.rules import SampledClasses, TargetClass
 from sklearn_xc.softmax.problem import SoftmaxProblem
 from sklearn_xc.softmax.sgd import SgdSettings
 
@@ -25,43 +27,56 @@ METHODS = {
 }
 
 
-def explicit_batch_step(take_step: Callable[..., Any]) -> Any:
-    """Return the ``batch_step`` that takes a step for each pair, all from the same weights."""
+class BatchSettings(NamedTuple):
+    """Settings of ``batch_kernel``."""
 
-    @inlined
-    def take_batch_step(work, q, p, precision):
-        size, m = q.shape
-        alpha, s_of = scratch(m, np.float64), scratch(m, np.float64)
-        q_of, c_of = scratch(m, np.float64), scratch(m, np.float64)
-        p_of = scratch(m, np.float64)
-        for i in range(size):
-            place = work.place[i]
-            n = 0
-            for k in range(m):
-                if k != place:
-                    alpha[n], q_of[n], c_of[n] = work.alpha[k], q[i, k], work.c[k]
-                    s_of[n] = unshrunk(q[i, k], work.c[k], work.b[k])
-                    n += 1
-            own, c_y = work.own[i], work.c_y[i]
-            target = TargetClass(unshrunk(own, c_y, work.b_y[i]), own, c_y)
-            sampled = SampledClasses(alpha[:n], s_of[:n], q_of[:n], c_of[:n])
-            work.u[i], work.totals[i] = take_step(
-                work.scale[i],
-                work.gram[i * size + i],
-                target,
-                sampled,
-                work.u[i],
-                p_of[:n],
-                (),
+    batch_size: int
+
+
+@functools.cache
+def batch_kernel(take_step: Callable[..., Any]) -> Any:
+    """Return a pass in which the pairs of a mini-batch share classes, and step together."""
+
+    @kernel
+    def run_batches(visits, first, last, model, rates, beta, draws, hard, settings):
+        X, V, m = visits.X, model.V, draws.n_negatives
+        n_steps = -(-(last - first) // settings.batch_size)
+        drawn, factors = np.empty(m, np.int64), np.empty(m)
+        alpha, s, c, p = np.empty(m), np.empty(m), np.ones(m), np.empty(m)
+        moves, gains = np.empty((settings.batch_size, m)), np.empty(settings.batch_size)
+        for step in range(n_steps):
+            length = (last - first) / n_steps
+            begin, end = first + np.int64(step * length), first + np.int64((step + 1) * length)
+            pairs = visits.order[begin:end]
+            m = draw_negatives(
+                draws.sampler, draws.key, step, -1, draws.n_negatives, drawn, factors, 0
             )
-            n = 0
-            for k in range(m):
-                p[i, k] = 0.0
-                if k != place:
-                    p[i, k] = p_of[n]
-                    n += 1
+            for i, pair in enumerate(pairs):
+                row, y = np.uint64(visits.rows[pair]), visits.classes[pair]
+                n = 0
+                for k in range(m):
+                    if drawn[k] != y:
+                        s[n], alpha[n] = row_dot(X, row, V[drawn[k]]), factors[k]
+                        n += 1
+                own = np.float64(row_dot(X, row, V[y]))
+                sampled = SampledClasses(alpha[:n], s[:n], s[:n], c[:n])
+                target, scale = TargetClass(own, own, 1.0), rates.start * visits.weight[pair]
+                scale /= pairs.shape[0]
+                _, gains[i] = take_step(scale, 0.0, target, sampled, 0.0, p[:n], settings)
+                n = 0
+                for k in range(m):
+                    moves[i, k] = 0.0
+                    if drawn[k] != y:
+                        moves[i, k] = -p[n]
+                        n += 1
+            for i, pair in enumerate(pairs):
+                row = np.uint64(visits.rows[pair])
+                for k in range(m):
+                    add_row(X, row, V.dtype.type(moves[i, k]), V[drawn[k]])
+                add_row(X, row, V.dtype.type(gains[i]), V[visits.classes[pair]])
+        return 0.0
 
-    return take_batch_step
+    return run_batches
 
 
 class SampledSoftmax(SoftmaxUMax):
@@ -118,8 +133,8 @@ class SampledSoftmax(SoftmaxUMax):
         settings = super()._settings(problem, seed)
         if self.batch_size == 1:
             return settings
-        rule = RULES[self.rule]._replace(batch_step=explicit_batch_step(RULES[self.rule].step))
-        return replace(settings, rule=rule, batch_size=self.batch_size)
+        rule = settings.rule._replace(settings=BatchSettings(self.batch_size))
+        return replace(settings, rule=rule, kernels=batch_kernel)
 
 
 class FromZero:

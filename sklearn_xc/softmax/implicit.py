@@ -1,8 +1,5 @@
 """Softmax classification by implicit stochastic gradient descent: stable at any learning rate."""
 
-from numbers import Integral
-
-from sklearn_xc._input.sklearn_private import Interval
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
 from sklearn_xc.softmax.kernels.rules import RULES
 from sklearn_xc.softmax.problem import SoftmaxProblem
@@ -37,12 +34,7 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         search finds them before epochs 0, 1, 2, 4, 8, 16 and so on (unless the weights are 0),
         which costs as much as a prediction for all instances; with more than 2,048 classes, only
         once, at the start. Gradients stay unbiased and lose most of their variance. "auto" is 5
-        for single steps with at most 2,048 classes, and none otherwise.
-    batch_size : int, default=1
-        Number of instances in a step. From 2 on, they share their `n_negatives` classes, sampled
-        from all, and the step is solved for all of them together. With 32 or 64 of both, an
-        instance costs several times as much as a single step, and its gradient has less variance.
-        A batch steps along the mean of its instances: the best learning rate grows with its size.
+        with at most 2,048 classes, and none otherwise.
     fit_intercept : bool, default=True
         Whether to train intercepts b, without a ridge, starting from the log frequencies of the
         classes. An instance without features then has these frequencies as its probabilities.
@@ -55,9 +47,9 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         that best suits instances left out of the means; or at zero.
     learning_rate : float or "auto", default="auto"
         In units of 1 / n. "auto" climbs over powers of ten: it starts at the one nearest to the
-        inverse of the mean squared norm of the instances, times the batch size, and moves on while
-        a neighbour is better, up to a factor of 10,000; without hard negatives, it ends with a
-        trial half a power away. Each trial is scored on held-out instances (see `early_stopping`).
+        inverse of the mean squared norm of the instances, and moves on while a neighbour is
+        better, up to a factor of 10,000; without hard negatives, it ends with a trial half a power
+        away. Each trial is scored on held-out instances (see `early_stopping`).
         Together, the trials cost about 20 to 60 epochs.
     decay : float or "1/t", default=0.9
         Factor on the learning rate after each epoch, or "1/t" for learning_rate / (1 + epochs).
@@ -134,9 +126,9 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     the weights, n_classes x n_features values, once more for trials, and O(n). Equal instances of
     one class share their u.
 
-    Source: algorithm 1 and appendices E.3 and E.4 of [1]_. It differs in that u starts at its
-    optimum, in the unknown that is solved for, and in the solution for mini-batches (see
-    docs/papers/unbiased_softmax.md). Hard negatives are not in the paper.
+    Source: algorithm 1 and appendix E.3 of [1]_. It differs in that u starts at its optimum, and in
+    the unknown that is solved for. Hard negatives are not in the paper; the mini-batches of its
+    appendix E.4 are not here (see docs/papers/unbiased_softmax.md).
 
     References
     ----------
@@ -155,18 +147,12 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     (1, 10)
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
-        **SoftmaxClassifier._parameter_constraints,
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-    }
-
     def __init__(
         self,
         alpha=0.0,
         *,
         n_negatives=2,
         n_hard_negatives="auto",
-        batch_size=1,
         fit_intercept=True,
         sampling="frequency",
         init="means",
@@ -187,7 +173,6 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         self.alpha = alpha
         self.n_negatives = n_negatives
         self.n_hard_negatives = n_hard_negatives
-        self.batch_size = batch_size
         self.fit_intercept = fit_intercept
         self.sampling = sampling
         self.init = init
@@ -206,18 +191,12 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         self.verbose = verbose
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
-        n_hard = self._n_hard() if self.batch_size == 1 else 0
+        n_hard = self._n_hard()
         if self.n_hard_negatives == "auto" and problem.n_classes > MOST_SEARCHED:
             n_hard = 0  # implicit steps do as well without, and the search would take most time
-        if self.n_hard_negatives not in (0, "auto") and self.batch_size > 1:
-            raise ValueError(
-                f"ImplicitSoftmaxSGD: n_hard_negatives={self.n_hard_negatives} needs batch_size=1, "
-                f"as the instances of a batch share their classes. Got {self.batch_size}."
-            )
         return SgdSettings(
             RULES["implicit"],
             self.n_negatives,
-            self.batch_size,
             seed,
             n_hard=n_hard,
             sampling=self.sampling,

@@ -15,8 +15,6 @@ def choose_sampler(
     n_negatives: int,
     n_hard: int,
     seed: tuple[int, int],
-    *,
-    with_target: bool = False,
 ) -> tuple[ClassSampler, int]:
     """Return the sampler of an epoch, and how many classes a step draws.
 
@@ -31,8 +29,6 @@ def choose_sampler(
         Sampled and hard classes of a step. If they could be all classes, all are drawn.
     seed : tuple of int
         Of the order of the classes on the line.
-    with_target : bool, default=False
-        Whether a step may draw its own target.
 
     References
     ----------
@@ -40,7 +36,7 @@ def choose_sampler(
        neural probabilistic language model", IEEE Transactions on Neural Networks 19, 2008.
     """
     n_classes = len(counts)
-    most = n_classes if with_target else n_classes - 1
+    most = n_classes - 1
     m = n_negatives if n_negatives + n_hard < most else most
     shares = np.full(n_classes, 1.0 / n_classes)
     if sampling == "frequency" and m < most:

@@ -18,16 +18,16 @@ References
 .. [1] F. Fagan and G. Iyengar, "Unbiased scalable softmax optimization", arXiv:1803.08577, 2018.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sklearn_xc._compile.arithmetic.sampling import mix_key
 from sklearn_xc._input.data import read_only
-from sklearn_xc.softmax.kernels.batch import BatchWork, softmax_batch_kernels
 from sklearn_xc.softmax.kernels.epoch import softmax_kernels
-from sklearn_xc.softmax.kernels.passes import Batches, Draws, Rates, Visits
+from sklearn_xc.softmax.kernels.passes import Draws, Rates, Visits
 from sklearn_xc.softmax.kernels.rules import StepRule
 from sklearn_xc.softmax.problem import SoftmaxProblem
 from sklearn_xc.softmax.sampling import choose_sampler, expected_touches
@@ -48,25 +48,25 @@ class SgdSettings:
         The update; ``RULES`` of ``softmax.kernels.rules`` has those of the estimators.
     n_negatives : int
         Classes sampled at each step, at most all others.
-    batch_size : int
-        Pairs of a step. From 2 on, the pairs of a step share their sampled classes.
     seed : int
         Of the order of the pairs and of the sampled classes.
     n_hard : int
-        Hard negatives of a step; only for a batch size of 1.
+        Hard negatives of a step.
     sampling : {"uniform", "frequency"}
         Distribution of the sampled classes.
     intercept_rate : float
         Factor on the steps of intercepts; 0 leaves them unchanged.
+    kernels : callable
+        ``kernels(rule.step)`` returns the pass over visits.
     """
 
     rule: StepRule
     n_negatives: int
-    batch_size: int
     seed: int
     n_hard: int = 0
     sampling: str = "uniform"
     intercept_rate: float = 0.0
+    kernels: Callable[..., Any] = softmax_kernels
 
 
 def search_hard_negatives(
@@ -134,8 +134,7 @@ def run_epoch(
     )
     ridge = problem.alpha / total_weight
     rates = Rates(float(rate), float(slowing), ridge, settings.intercept_rate)
-    run_visits = _run_steps if settings.batch_size == 1 else _run_batches
-    total = run_visits(problem, state, settings, epoch, visits, rates)
+    total = _run_steps(problem, state, settings, epoch, visits, rates)
     if np.isnan(total):
         raise FloatingPointError("the scores are no longer finite")
     require_finite(state.u, state.intercept)
@@ -161,37 +160,11 @@ def _run_steps(
     if problem.alpha:
         touches = expected_touches(problem, state.hard, sampler, m)
         beta = len(visits.order) / touches
-    run_steps = softmax_kernels(settings.rule.step)
+    run_steps = settings.kernels(settings.rule.step)
     rest = rates, read_only(beta), draws, read_only(state.hard), settings.rule.settings
     total = 0.0
     for first, last in _calls(problem, settings, len(visits.order)):
         total += run_steps(visits, first, last, state.model, *rest)
-    return total
-
-
-def _run_batches(
-    problem: SoftmaxProblem,
-    state: SoftmaxState,
-    settings: SgdSettings,
-    epoch: int,
-    visits: Visits,
-    rates: Rates,
-) -> float:
-    """Take a mini-batch of visits a step; return the sum of their objectives."""
-    seed = (settings.seed, epoch)
-    n = len(visits.order)
-    n_steps = -(-n // settings.batch_size)
-    bounds = np.linspace(0, n, n_steps + 1).astype(np.int64)
-    batches = Batches(read_only(bounds), problem.counts, n)
-    sampler, m = choose_sampler(
-        problem.counts, settings.sampling, settings.n_negatives, 0, seed, with_target=True
-    )
-    draws = Draws(sampler, m, mix_key(*seed))
-    run_batches = softmax_batch_kernels(settings.rule.batch_step)
-    total = 0.0
-    work = BatchWork.for_pass(visits, batches, m, state.V)
-    for first, last in _calls(problem, settings, n_steps):
-        total += run_batches(visits, batches, first, last, state.model, rates, draws, work)
     return total
 
 
@@ -202,6 +175,6 @@ def _calls(
     X = problem.instances
     n_classes = settings.n_negatives + settings.n_hard + 1
     per_visit = n_classes * (1 + len(X.data) / max(1, X.shape[0]))
-    per_call = max(1, int(_CHUNK_WORK / per_visit) // settings.batch_size)
+    per_call = max(1, int(_CHUNK_WORK / per_visit))
     for first in range(0, n_steps, per_call):
         yield first, min(first + per_call, n_steps)

@@ -314,7 +314,7 @@ def find_rate(
 
     if rate is not None:
         return run(rate, np.inf), False
-    first = first_rate(problem, settings)
+    first = first_rate(problem)
     trials: dict[float, RateTrial] = {}
 
     def run_power(power: float, best: RateTrial | None = None) -> RateTrial:
@@ -343,14 +343,14 @@ def _power_of_ten(power: float) -> float:
     return 10.0**whole * (1.0 if power == whole else 3.0)
 
 
-def first_rate(problem: SoftmaxProblem, settings: SgdSettings) -> float:
-    """Return the power of ten that "auto" tries first, times the batch size.
+def first_rate(problem: SoftmaxProblem) -> float:
+    """Return the power of ten that "auto" tries first.
 
     A step moves the scores of its instance by the rate times its squared norm, so the best rate
     does not depend on the unit of X.
     """
     square = problem.mean_squared_norm()
-    return float(10.0 ** -np.round(np.log10(square)) if square > 0 else 1.0) * settings.batch_size
+    return float(10.0 ** -np.round(np.log10(square)) if square > 0 else 1.0)
 
 
 def _has_stalled(losses: list[float], tol: float) -> bool:

@@ -30,8 +30,7 @@ class SoftmaxUMax(SoftmaxClassifier):
     estimation or one-vs-each, which `rule` offers for comparison. U-max lifts u_i where the sampled
     classes prove it too low; without this, gradients can be arbitrarily large.
 
-    :class:`ImplicitSoftmaxSGD` tolerates larger learning rates and offers mini-batches: try it
-    first.
+    :class:`ImplicitSoftmaxSGD` tolerates larger learning rates: try it first.
 
     Parameters
     ----------
@@ -243,7 +242,7 @@ class SoftmaxUMax(SoftmaxClassifier):
             rule = RULES["umax"]._replace(settings=UMaxSettings(float(self.rule)))
         else:
             rule = RULES[self.rule]
-        return SgdSettings(rule, self.n_negatives, 1, seed, n_hard=n_hard, sampling=self.sampling)
+        return SgdSettings(rule, self.n_negatives, seed, n_hard=n_hard, sampling=self.sampling)
 
 
 def _listed(parameters: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""exp, expm1, log and log1p of vector loops against mpmath and numpy."""
+"""exp and log1p of vector loops against mpmath and numpy."""
 
 import numpy as np
 import pytest
@@ -8,15 +8,12 @@ from sklearn_xc._compile.arithmetic.vector_math import (
     LARGEST_EXPONENT,
     SMALLEST_EXPONENT,
     vector_exp,
-    vector_expm1,
-    vector_log,
     vector_log1p,
 )
 
-exp_each, expm1_each, log_each = each(vector_exp), each(vector_expm1), each(vector_log)
-log1p_each = each(vector_log1p)
+exp_each, log1p_each = each(vector_exp), each(vector_log1p)
 
-MAX_ULP = {"exp": 3, "expm1": 6, "log": 3, "log1p": 3}
+MAX_ULP = 3
 
 
 def values_of(function, x):
@@ -33,7 +30,7 @@ def assert_is_close(function, name, x):
         for at, value in zip(x, values, strict=True):
             exact = getattr(mp, name)(mp.mpf(at))
             error = abs(mp.mpf(value) - exact)
-            assert error <= MAX_ULP[name] * np.spacing(abs(float(exact))), (at, value, exact)
+            assert error <= MAX_ULP * np.spacing(abs(float(exact))), (at, value, exact)
 
 
 def arguments(rng):
@@ -57,32 +54,10 @@ def test_exp():
     assert_is_close(exp_each, "exp", arguments(np.random.default_rng(0)))
 
 
-def test_expm1():
-    assert_is_close(expm1_each, "expm1", arguments(np.random.default_rng(1)))
-
-
 def test_exp_out_of_range():
     x = np.array([-np.inf, -1e300, -1e6, -746, -745, -709, 709.5, 710, 1e6, 1e300, np.inf])
     largest = np.exp(LARGEST_EXPONENT)
     np.testing.assert_allclose(values_of(exp_each, x), [0.0] * 6 + [largest] * 5, rtol=1e-15)
-    np.testing.assert_allclose(values_of(expm1_each, x), [-1.0] * 6 + [largest] * 5, rtol=1e-15)
-
-
-def test_log():
-    rng = np.random.default_rng(2)
-    info = np.finfo(np.float64)
-    powers = 2.0 ** np.arange(-1022, 1024)
-    x = np.concatenate(
-        [
-            10 ** rng.uniform(-307, 308, 5000),
-            rng.uniform(0.5, 2.0, 5000),
-            1 + rng.normal(size=2000) * 10 ** rng.uniform(-16, -1, 2000),
-            powers,
-            powers * np.sqrt(2),
-            [1.0, info.tiny, info.max],
-        ]
-    )
-    assert_is_close(log_each, "log", x[np.isfinite(x)])
 
 
 @pytest.mark.parametrize("size", [0, 7, 101])
@@ -90,8 +65,6 @@ def test_vectors_of_any_length(size):
     """The ends of loops are not vectors."""
     x = np.random.default_rng(size).uniform(-20, 20, size)
     np.testing.assert_allclose(values_of(exp_each, x), np.exp(x), rtol=1e-15)
-    np.testing.assert_allclose(values_of(expm1_each, x), np.expm1(x), rtol=1e-15)
-    np.testing.assert_allclose(values_of(log_each, np.exp(x)), x, rtol=1e-14, atol=1e-15)
 
 
 def test_log1p():

@@ -4,9 +4,9 @@ import numpy as np
 import scipy.special
 from vector_loops import each
 
-from sklearn_xc.softmax.kernels.implicit_step import rough_wright_omega, wright_omega
+from sklearn_xc.softmax.kernels.implicit_step import wright_omega
 
-omega_each, rough_omega_each = each(wright_omega), each(rough_wright_omega)
+omega_each = each(wright_omega)
 
 #: On both sides of the changes of start, by one rounding and by more.
 BRANCHES = [
@@ -42,14 +42,3 @@ def test_solves_its_equation():
     z = np.random.default_rng(0).uniform(-700.0, 1e6, 1000)
     w = omega(z)
     np.testing.assert_allclose(w + np.log(w), z, rtol=1e-15, atol=1e-13)
-
-
-def test_the_rough_one():
-    z = np.concatenate(
-        [np.linspace(-700.0, 800.0, 30001), np.geomspace(1.0, 1e150, 2001), BRANCHES]
-    )
-    out = np.full(len(z), np.nan)
-    rough_omega_each(z, out)
-    np.testing.assert_allclose(out, scipy.special.wrightomega(z), rtol=1e-3)
-    rough_omega_each(np.array([-1e5]), out)
-    assert out[0] == 0

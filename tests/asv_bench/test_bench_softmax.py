@@ -47,7 +47,7 @@ def start(n_classes):
 def test_numpy_makes_the_steps_of_umax(rate):
     X, y, problem, order = small_problem(5)
     ours, twin = start(5), start(5)
-    run_epoch(problem, ours, SgdSettings(RULES["umax"], 4, 1, 7), 0, rate, 0.0)  # all other classes
+    run_epoch(problem, ours, SgdSettings(RULES["umax"], 4, 7), 0, rate, 0.0)  # all other classes
     umax_steps(X, y, twin.V, twin.u, order, rate, 4, 1.0, np.random.default_rng(0))
     np.testing.assert_allclose(ours.V, twin.V, atol=1e-12)
     np.testing.assert_allclose(ours.u, np.maximum(twin.u, 0), atol=1e-12)
@@ -58,7 +58,7 @@ def test_numpy_makes_the_implicit_steps(rate):
     X, y, problem, order = small_problem(2)
     kept = np.diff(X.indptr)[order] > 0  # Brent's method needs features
     ours, twin = start(2), start(2)
-    run_epoch(problem, ours, SgdSettings(RULES["implicit"], 1, 1, 7), 0, rate, 0.0)
+    run_epoch(problem, ours, SgdSettings(RULES["implicit"], 1, 7), 0, rate, 0.0)
     implicit_steps(X, y, twin.V, twin.u, order[kept], rate, np.random.default_rng(0))
     np.testing.assert_allclose(ours.V, twin.V, atol=1e-8)
 

@@ -21,7 +21,6 @@ STEPS = {
     "U-max, hard": (SoftmaxUMax, {"n_hard_negatives": 1, "learning_rate": 0.3}),
     "implicit": (ImplicitSoftmaxSGD, {"n_negatives": 2}),
     "implicit, hard": (ImplicitSoftmaxSGD, {"n_hard_negatives": 2}),
-    "batches": (ImplicitSoftmaxSGD, {"n_negatives": 4, "batch_size": 8, "learning_rate": 8.0}),
 }
 #: A learning rate so small that nothing moves.
 STILL = 1e-13

@@ -60,10 +60,8 @@ STEPS = {
     "implicit": (ImplicitSoftmaxSGD, {"n_negatives": 3, "n_hard_negatives": 0}),
     "U-max, hard": (SoftmaxUMax, {"n_negatives": 3, "n_hard_negatives": 2}),
     "implicit, hard": (ImplicitSoftmaxSGD, {"n_negatives": 1, "n_hard_negatives": 2}),
-    "batches": (ImplicitSoftmaxSGD, {"n_negatives": 4, "batch_size": 8}),
-    "batches, one class": (ImplicitSoftmaxSGD, {"n_negatives": 1, "batch_size": 2}),
 }
-# Ridge, learning rate per instance of a step, and epochs.
+# Ridge, learning rate, and epochs.
 DATA = {
     "iris": (1.0, 3.0, 600),
     "two species": (1.0, 3.0, 600),
@@ -80,8 +78,6 @@ CASES = [
     ("digits", "implicit", False),
     ("text", "U-max, hard", False),
     ("iris", "implicit, hard", True),
-    ("text", "batches", False),
-    ("iris", "batches, one class", True),
 ]
 
 
@@ -96,7 +92,7 @@ class TestMaximum:
             weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 2.5], len(y))
         model = estimator(
             alpha,
-            learning_rate=rate * parameters.get("batch_size", 1),
+            learning_rate=rate,
             decay="1/t",
             max_iter=max_iter,
             random_state=0,

@@ -17,7 +17,6 @@ STEPS = {
     "implicit": (ImplicitSoftmaxSGD, {"n_negatives": 1, "n_hard_negatives": 0}),
     "implicit, ridge": (ImplicitSoftmaxSGD, {"alpha": 0.3, "decay": "1/t", "init": "zero"}),
     "implicit, hard": (ImplicitSoftmaxSGD, {"n_hard_negatives": 3, "sampling": "uniform"}),
-    "batches": (ImplicitSoftmaxSGD, {"n_negatives": 2, "batch_size": 4, "alpha": 0.1}),
     "early stopping": (ImplicitSoftmaxSGD, {"early_stopping": True}),
     "auto": (SoftmaxUMax, {"learning_rate": "auto"}),
 }
@@ -36,7 +35,7 @@ def assert_same_bytes(a, b):
         np.testing.assert_array_equal(a.fit_report_[name], b.fit_report_[name], name)
 
 
-@pytest.mark.parametrize("step", ["umax", "umax, hard", "implicit, hard", "batches", "auto"])
+@pytest.mark.parametrize("step", ["umax", "umax, hard", "implicit, hard", "auto"])
 def test_threads(step, make_xy):
     """More rows than the 512 that one task scores."""
     X, Y = make_xy(n=1300)

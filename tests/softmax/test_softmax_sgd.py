@@ -64,9 +64,7 @@ def dense_of(problem):
     return sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape).toarray()
 
 
-each_step = pytest.mark.parametrize(
-    ("method", "batch_size"), [("umax", 1), ("implicit", 1), ("implicit", 4)]
-)
+each_step = pytest.mark.parametrize("method", ["umax", "implicit"])
 
 
 @pytest.mark.parametrize("empty", [[], [0, 1, 10, 11], [4, 5, 6], range(12)], ids=str)
@@ -78,11 +76,8 @@ def test_squared_norms(empty):
     assert (problem.squared_norms[list(empty)] == 0).all()
 
 
-@pytest.mark.parametrize(
-    ("batch_size", "is_weighted"), [(1, False), (1, True), (2, False), (7, True), (100, False)]
-)
-def test_the_order_holds_each_visit_once(monkeypatch, batch_size, is_weighted):
-    """Also where the batches do not divide the number of visits; sizes differ by 1 at most."""
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_the_order_holds_each_visit_once(monkeypatch, is_weighted):
     seen = []
 
     def kernels(*rule):
@@ -90,17 +85,8 @@ def test_the_order_holds_each_visit_once(monkeypatch, batch_size, is_weighted):
             seen.extend(visits.order[first:last])
             return 0.0
 
-        def run_batches(visits, batches, first, last, *arguments):
-            sizes = np.diff(batches.bounds)
-            assert sizes.max() <= batch_size
-            assert sizes.max() - sizes.min() <= 1
-            seen.extend(visits.order[batches.bounds[first] : batches.bounds[last]])
-            return 0.0
+        return run_steps
 
-        return run_steps if batch_size == 1 else run_batches
-
-    monkeypatch.setattr(softmax_sgd, "softmax_kernels", kernels)
-    monkeypatch.setattr(softmax_sgd, "softmax_batch_kernels", kernels)
     monkeypatch.setattr(softmax_sgd, "_CHUNK_WORK", 60.0)
     problem = make_problem(weight=None if is_weighted else np.ones(30))
     expected = np.repeat(np.arange(30), problem.visits).tolist()
@@ -108,7 +94,7 @@ def test_the_order_holds_each_visit_once(monkeypatch, batch_size, is_weighted):
     orders = []
     for seed, epoch in [(0, 0), (0, 1), (1, 0), (0, 0)]:
         seen.clear()
-        epoch_of(problem, settings_of("umax", 2, batch_size, seed), epoch)
+        epoch_of(problem, settings_of("umax", 2, seed, kernels=kernels), epoch)
         assert sorted(seen) == expected
         orders.append(tuple(seen))
     assert len(set(orders)) == 3
@@ -116,8 +102,8 @@ def test_the_order_holds_each_visit_once(monkeypatch, batch_size, is_weighted):
 
 
 @each_step
-def test_calls_of_any_length_give_the_same(monkeypatch, method, batch_size):
-    problem, settings = make_problem(), settings_of(method, 3, batch_size, 0)
+def test_calls_of_any_length_give_the_same(monkeypatch, method):
+    problem, settings = make_problem(), settings_of(method, 3, 0)
     whole, expected = epoch_of(problem, settings)
     for work in (1.0, 100.0, 300.0):
         monkeypatch.setattr(softmax_sgd, "_CHUNK_WORK", work)
@@ -146,8 +132,7 @@ def moves_of(problem, settings, rate=1e-8):
     by_W, by_u = gradient(problem, state)
     W, u = state.V.copy(), state.u.copy()
     epoch_of(problem, settings, rate=rate, slowing=0.0, state=state)
-    n_steps = problem.visits.sum() if settings.batch_size == 1 else 1
-    unit = rate * n_steps / problem.weight.sum()
+    unit = rate * problem.visits.sum() / problem.weight.sum()
     return (state.V - W) / unit, -by_W, (state.u - u) / unit, -by_u
 
 
@@ -164,7 +149,7 @@ WEIGHTS = {
 def test_an_epoch_of_all_classes_is_the_gradient(method, weight, n_hard):
     """In however many visits: the step of a pair is in proportion to its weight."""
     problem = make_problem(weight=weight)
-    settings = settings_of(method, K, 1, 0, n_hard)
+    settings = settings_of(method, K, 0, n_hard)
     by_W, expected_W, by_u, expected_u = moves_of(problem, settings)
     np.testing.assert_allclose(by_W, expected_W, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(by_u, expected_u, rtol=1e-4, atol=1e-4)
@@ -180,7 +165,7 @@ class TestHardNegatives:
         state = make_state(problem)
         state.scale[:] = np.random.default_rng(0).uniform(0.2, 3.0, K)
         V = state.V.copy()
-        search_hard_negatives(problem, state, settings_of("umax", 1, 1, 0, n_hard), None)
+        search_hard_negatives(problem, state, settings_of("umax", 1, 0, n_hard), None)
         np.testing.assert_array_equal(state.V, V)
         scores = (dense_of(problem) @ (V * state.scale[:, None]).T)[problem.rows]
         own = scores[np.arange(30), problem.classes]
@@ -196,13 +181,13 @@ class TestHardNegatives:
 
 
 @each_step
-def test_the_objective_estimates_the_log_loss(method, batch_size):
+def test_the_objective_estimates_the_log_loss(method):
     """At a vanishing rate and the optimal u, its mean over epochs is the weighted log-loss."""
     problem = make_problem()
     state = make_state(problem)
     scores = (dense_of(problem) @ state.V.T)[problem.rows]
     state.u[:] = scipy.special.logsumexp(scores, axis=1) - scores[np.arange(30), problem.classes]
-    settings = settings_of(method, 2, batch_size, 0)
+    settings = settings_of(method, 2, 0)
     losses = [run_epoch(problem, state, settings, epoch, 1e-12, 0.0) for epoch in range(1000)]
     expected = problem.weight @ state.u / problem.weight.sum()
     error = np.std(losses) / np.sqrt(len(losses))

@@ -50,7 +50,6 @@ class TestHardNegatives:
         [
             (ImplicitSoftmaxSGD, {}, 11, 5),
             (ImplicitSoftmaxSGD, {}, 10, 0),
-            (ImplicitSoftmaxSGD, {"batch_size": 4}, 11, 0),
             (ImplicitSoftmaxSGD, {"n_hard_negatives": 2}, 11, 2),
             (SoftmaxUMax, {}, 10, 5),
         ],
@@ -96,8 +95,8 @@ class TestSearch:
         problem = problem_of(make_xy)
 
         def search(loss_of, n_hard=0):
-            settings, tried = SgdSettings(RULES["implicit"], 1, 1, 0, n_hard=n_hard), []
-            first = training.first_rate(problem, settings)
+            settings, tried = SgdSettings(RULES["implicit"], 1, 0, n_hard=n_hard), []
+            first = training.first_rate(problem)
 
             def no_epoch(problem, state, settings, schedule, epoch, n_jobs):
                 tried.append(np.round(2 * np.log10(schedule.rate / first)) / 2)

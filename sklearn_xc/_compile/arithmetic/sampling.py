@@ -98,8 +98,10 @@ def place_of(sampler, point):
 
 
 @inlined
-def draw_classes(sampler, key, step, m, drawn, alpha):
-    """Draw classes with probability ``min(1, m share)`` each; return how many.
+def draw_negatives(sampler, key, step, target, m, drawn, alpha, n_taken):
+    """Draw classes other than `target` and those taken; return how many are in `drawn` then.
+
+    Each is drawn with probability ``min(1, m share)``, of the line without the target.
 
     Parameters
     ----------
@@ -109,29 +111,17 @@ def draw_classes(sampler, key, step, m, drawn, alpha):
         Of the epoch.
     step : int
         Counts the draws of the epoch.
+    target : int
+        -1 for none.
     m : int
         Points on the line: as many classes at most.
-    drawn : ndarray of int64 of shape (>= m,)
-        Overwritten with distinct classes.
-    alpha : ndarray of float64 of shape (>= m,)
-        Overwritten with factors: the sum of ``alpha f`` over the classes drawn is, in the mean, the
-        sum of f over all.
+    drawn : ndarray of int64 of shape (>= n_taken + m,)
+        Its leading `n_taken` classes are left, and drawn no second time; distinct others follow.
+    alpha : ndarray of float64 of shape (>= n_taken + m,)
+        Factors follow: the sum of ``alpha f`` over the classes drawn is, in the mean, the sum of f
+        over all that may be drawn.
+    n_taken : int
     """
-    return _draw(sampler, key, step, -1, m, drawn, alpha, 0)
-
-
-@inlined
-def draw_negatives(sampler, key, step, target, m, drawn, alpha, n_taken):
-    """Draw classes other than `target` and those taken; return how many are in `drawn` then.
-
-    As ``draw_classes``, of the line without the target. The leading `n_taken` classes of `drawn`
-    are left, and drawn no second time.
-    """
-    return _draw(sampler, key, step, target, m, drawn, alpha, n_taken)
-
-
-@inlined
-def _draw(sampler, key, step, target, m, drawn, alpha, n_taken):
     start = sampler.start
     gap = 2.0
     gap_end = 2.0
@@ -164,13 +154,6 @@ def _draw(sampler, key, step, target, m, drawn, alpha, n_taken):
             drawn[n], alpha[n] = k, factor
             n += 1
     return n
-
-
-@inlined
-def class_share(sampler, k):
-    """Return the share of a class."""
-    at = np.int64(sampler.place[k])
-    return sampler.start[at + 1] - sampler.start[at]
 
 
 def class_shares(sampler):

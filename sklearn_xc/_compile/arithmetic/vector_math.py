@@ -1,10 +1,9 @@
-"""exp, expm1, log and log1p without a branch or call, so that loops over them become vector code.
+"""exp and log1p without a branch or call, so that loops over them become vector code.
 
-Within 3 units in the last place, expm1 within 6. The argument of exp is reduced to
-``x - n log(2)``, at most log(2) / 2, for the Taylor series; log(x) is
-``n log(2) + 2 artanh((m - 1) / (m + 1))``, m within a factor sqrt(2) of 1. Sums in kernels may be
-reordered, which would undo the usual reduction by a log(2) in two parts: the greater part is
-subtracted among integers, where nothing is lost.
+Within 3 units in the last place. The argument of exp is reduced to ``x - n log(2)``, at most
+log(2) / 2, for the Taylor series. Sums in kernels may be reordered, which would undo the usual
+reduction by a log(2) in two parts: the greater part is subtracted among integers, where nothing is
+lost. ``log(1 + x)`` is ``2 artanh(x / (x + 2))``, or log(2) more than that of ``(x - 1) / 2``.
 """
 
 import numpy as np
@@ -23,14 +22,13 @@ _LOG_2_UNITS = np.int64(3121657384082680)
 _LOG_2_REST = -8.783183432405266e-17
 _BIAS = np.int64(1023)
 _MANTISSA_BITS = np.int64(52)
-_ROOT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
 #: sqrt(2) - 1: beyond, log(1 + x) is log(2) and the logarithm of (1 + x) / 2.
 _ROOT_LESS_1 = 0.41421356237309503
 
 
 @inlined
-def _exp_parts(x):
-    """Return e and a power of 2 with ``exp(x) = (1 + e) power``."""
+def vector_exp(x):
+    """Return exp(x) of a float64: 0 below ``SMALLEST_EXPONENT``, never more than 1e308."""
     t = min(max(x, SMALLEST_EXPONENT), LARGEST_EXPONENT)
     whole = np.rint(t * _LOG2_E)
     n = np.int64(whole)
@@ -49,26 +47,16 @@ def _exp_parts(x):
     p = p * r + 1.0 / 24.0
     p = p * r + 1.0 / 6.0
     p = p * r + 0.5
-    return r + r * r * p, np.int64((n + _BIAS) << _MANTISSA_BITS).view(np.float64)
+    power = np.int64((n + _BIAS) << _MANTISSA_BITS).view(np.float64)
+    return (1.0 + (r + r * r * p)) * power if x >= SMALLEST_EXPONENT else 0.0
 
 
 @inlined
-def vector_exp(x):
-    """Return exp(x) of a float64: 0 below ``SMALLEST_EXPONENT``, never more than 1e308."""
-    e, power = _exp_parts(x)
-    return (1.0 + e) * power if x >= SMALLEST_EXPONENT else 0.0
-
-
-@inlined
-def vector_expm1(x):
-    """Return exp(x) - 1 of a float64, as exactly near 0, and never more than 1e308."""
-    e, power = _exp_parts(x)
-    return e if power == 1.0 else (1.0 + e) * power - 1.0
-
-
-@inlined
-def _artanh_series(s):
-    """Return ``artanh(f) / f - 1`` for ``s = f**2`` at most 0.03, over s."""
+def vector_log1p(x):
+    """Return log(1 + x) of a float64 from 0 to 1, as exactly near 0."""
+    is_small = x < _ROOT_LESS_1
+    f = (x if is_small else x - 1.0) / (x + (2.0 if is_small else 3.0))
+    s = f * f
     p = 1.0 / 21.0
     p = p * s + 1.0 / 19.0
     p = p * s + 1.0 / 17.0
@@ -78,27 +66,6 @@ def _artanh_series(s):
     p = p * s + 1.0 / 9.0
     p = p * s + 1.0 / 7.0
     p = p * s + 1.0 / 5.0
-    return p * s + 1.0 / 3.0
-
-
-@inlined
-def vector_log(x):
-    """Return log(x) of a positive, normal float64."""
-    bits = np.float64(x).view(np.int64)
-    n = (bits - _ROOT_HALF_BITS) >> _MANTISSA_BITS
-    mantissa = np.int64(bits - (n << _MANTISSA_BITS)).view(np.float64)
-    f = (mantissa - 1.0) / (mantissa + 1.0)
-    s = f * f
-    p = _artanh_series(s)
+    p = p * s + 1.0 / 3.0
     f += f
-    return np.float64(n) * _LOG_2 + (f + f * (s * p))
-
-
-@inlined
-def vector_log1p(x):
-    """Return log(1 + x) of a float64 from 0 to 1, as exactly near 0."""
-    is_small = x < _ROOT_LESS_1
-    f = (x if is_small else x - 1.0) / (x + (2.0 if is_small else 3.0))
-    s = f * f
-    f += f
-    return (0.0 if is_small else _LOG_2) + (f + f * (s * _artanh_series(s)))
+    return (0.0 if is_small else _LOG_2) + (f + f * (s * p))

@@ -38,7 +38,6 @@ References
 
 import math
 
-from sklearn_xc._compile.arithmetic.vector_math import vector_exp, vector_log
 from sklearn_xc._compile.arithmetic.vectors import sum_of
 from sklearn_xc._compile.jit import inlined
 
@@ -74,22 +73,6 @@ def wright_omega(z):
         t = w1 * (w1 + residual * (2.0 / 3.0))
         w *= 1.0 + residual / w1 * (t - 0.5 * residual) / (t - residual)
     return w
-
-
-@inlined
-def rough_wright_omega(z):
-    """Return the function to within 1 part in 1000; loops over it become vector instructions.
-
-    The step of fourth order is made once; far from 0 even its start is near enough.
-    """
-    e = vector_exp(min(z, 1.0))
-    log_z = vector_log(max(z, 1.0))
-    w = e / (1.0 + e) if z < 1.0 else z - log_z
-    residual = z - w - vector_log(max(w, 1e-300))
-    w1 = 1.0 + w
-    t = w1 * (w1 + residual * (2.0 / 3.0))
-    better = w * (1.0 + residual / w1 * (t - 0.5 * residual) / (t - residual))
-    return better if abs(z) < 600.0 else w
 
 
 @inlined

@@ -36,24 +36,6 @@ class Visits(NamedTuple):
     order: np.ndarray
 
 
-class Batches(NamedTuple):
-    """How visits are cut into mini-batches.
-
-    Attributes
-    ----------
-    bounds : ndarray of int64 of shape (n_steps + 1,)
-        Where the visits of each step begin.
-    counts : ndarray of int64 of shape (n_classes,)
-        Visits to pairs of each class, in an epoch over the whole likelihood.
-    n : int
-        Their sum.
-    """
-
-    bounds: np.ndarray
-    counts: np.ndarray
-    n: int
-
-
 class Model(NamedTuple):
     """The arrays that steps change.
 

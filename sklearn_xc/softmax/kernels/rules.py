@@ -40,7 +40,6 @@ import numpy as np
 
 from sklearn_xc._compile.arithmetic.vectors import sum_of
 from sklearn_xc._compile.jit import inlined
-from sklearn_xc.softmax.kernels.implicit_batch import implicit_batch_step
 from sklearn_xc.softmax.kernels.implicit_step import solve_step
 
 
@@ -90,14 +89,10 @@ class StepRule(NamedTuple):
         that of the instance with the rate of intercepts, `p` of shape (m,) is overwritten.
     settings : tuple of float
         A NamedTuple of the step's settings; () for none.
-    batch_step : callable or None
-        ``batch_step(work, q, p, precision)``, marked ``inlined``: the step of a mini-batch, see
-        ``implicit_batch_step``. None for a rule of single steps only.
     """
 
     step: Callable[..., Any]
     settings: tuple = ()
-    batch_step: Callable[..., Any] | None = None
 
 
 class UMaxSettings(NamedTuple):
@@ -239,7 +234,7 @@ def _sigmoid(z):
 
 #: The rules of the estimators, with default settings.
 RULES = {
-    "implicit": StepRule(implicit_step, batch_step=implicit_batch_step),
+    "implicit": StepRule(implicit_step),
     "umax": StepRule(umax_step, UMaxSettings()),
     "scent": StepRule(scent_step),
     "vanilla": StepRule(umax_step, UMaxSettings(math.inf)),

@@ -11,7 +11,6 @@ from sklearn_xc._compile.arithmetic import sampling
 from sklearn_xc._compile.arithmetic.sampling import (
     ClassSampler,
     class_shares,
-    draw_classes,
     draw_negatives,
     mix_key,
 )
@@ -28,22 +27,14 @@ def draw_steps(sampler, key, first, target, m, drawn, alpha, n_taken, counts):
         counts[t] = draw_negatives(sampler, key, step, target, m, drawn[t], alpha[t], n_taken)
 
 
-@kernel
-def draw_steps_of_all(sampler, key, first, m, drawn, alpha, counts):
-    for t in range(counts.shape[0]):
-        counts[t] = draw_classes(sampler, key, first + t, m, drawn[t], alpha[t])
-
-
 def draw(sampler, key, m, target=None, taken=(), n=N_DRAWS, first=0):
     """Return lists of the classes of n steps, those taken first, and of their factors."""
     room = m + len(taken)
     drawn, alpha = np.full((n, room), -1, np.int64), np.ones((n, room))
     drawn[:, : len(taken)] = taken
     counts = np.empty(n, np.int64)
-    if target is None:
-        draw_steps_of_all(sampler, key, first, m, drawn, alpha, counts)
-    else:
-        draw_steps(sampler, key, first, target, m, drawn, alpha, len(taken), counts)
+    target = -1 if target is None else target
+    draw_steps(sampler, key, first, target, m, drawn, alpha, len(taken), counts)
     assert counts.max(initial=0) <= room
     return (
         [row[:count].tolist() for row, count in zip(drawn, counts, strict=True)],
@@ -56,10 +47,8 @@ def draw_from(sampler, start, m, target=None, taken=()):
     drawn, alpha = np.full(m + len(taken), -1, np.int64), np.ones(m + len(taken))
     drawn[: len(taken)] = taken
     with mock.patch.object(sampling, "random_unit", return_value=start):
-        if target is None:
-            n = draw_classes(sampler, 0, 0, m, drawn, alpha)
-        else:
-            n = draw_negatives(sampler, 0, 0, target, m, drawn, alpha, len(taken))
+        of_all = -1 if target is None else target
+        n = draw_negatives(sampler, 0, 0, of_all, m, drawn, alpha, len(taken))
     assert n <= m + len(taken)
     return drawn[:n].tolist(), alpha[:n]
 
