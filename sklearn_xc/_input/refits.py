@@ -25,23 +25,30 @@ class RefittableFeatures(NamedTuple):
     features : object of n rows
     source : object of n rows
         The input of the vectorizer, such as texts.
-    vectorizer : transformer
-        Cloned.
+    vectorizer : transformer or None
+        Cloned; None to keep these features.
+    names : ndarray of str, default=None
+        Names of the columns, if a warm start needs them.
     """
 
     features: Any
     source: Any
     vectorizer: Any
+    names: np.ndarray | None = None
 
     def refitted(self, rows: np.ndarray) -> "Refitted | None":
         """Return the vectorizer fitted to some rows; None if that fails, as without words."""
+        if self.vectorizer is None:
+            return None
         fitted = clone(self.vectorizer)
         source = safe_indexing(as_rows(self.source), rows)
         try:
             features = fit_transform(fitted, source)
         except ValueError:
             return None
-        return Refitted(RefittableFeatures(features, source, self.vectorizer), fitted, self.source)
+        names = None if self.names is None else vectorizer_names(fitted)
+        refittable = RefittableFeatures(features, source, self.vectorizer, names)
+        return Refitted(refittable, fitted, self.source)
 
 
 class Refitted(NamedTuple):
@@ -77,6 +84,21 @@ def refittable_features(X: Any) -> RefittableFeatures | None:
     """Return the record of X if ``may_refit`` was called with these features."""
     refittable = _REFITTABLE.get()
     return refittable if refittable is not None and refittable.features is X else None
+
+
+def vectorizer_names(vectorizer: Any) -> np.ndarray | None:
+    """Return the names of the columns that a fitted vectorizer makes, None if they have none."""
+    try:
+        return np.asarray(vectorizer.get_feature_names_out())
+    except (AttributeError, ValueError):  # a Pipeline raises either for a step without names
+        return None
+
+
+def current_names(n_columns: int) -> np.ndarray | None:
+    """Return the names of the columns of the features that ``may_refit`` was called with."""
+    refittable = _REFITTABLE.get()
+    names = None if refittable is None else refittable.names
+    return names if names is not None and len(names) == n_columns else None
 
 
 def is_bound_to_columns(classifier: Any, features: Any) -> bool:

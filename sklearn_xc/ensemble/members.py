@@ -81,6 +81,14 @@ def tagger_in(estimator: Any) -> Any:
     return estimator
 
 
+def fitted_counterpart(fitted: Any, key: str) -> Any:
+    """Return the fitted part of a parameter such as ``estimator__estimator``, None if unknown."""
+    for name in key.split("__") if key else ():
+        members = getattr(fitted, "named_estimators_", getattr(fitted, "named_steps", {}))
+        fitted = members[name] if name in members else getattr(fitted, f"{name}_", None)
+    return fitted
+
+
 def predict_topk_of(
     part: str,
     fitted: Any,

@@ -247,6 +247,31 @@ class OvALinearXC(LinearModel):
         self.verbose = verbose
         self.checkpoint_dir = checkpoint_dir
 
+    def _start_at(
+        self, fitted: Any, feature_names: np.ndarray | None, present: tuple[np.ndarray, np.ndarray]
+    ) -> None:
+        """Let the next fit, of this estimator or a clone, start at the weights of a fitted one.
+
+        Parameters
+        ----------
+        fitted : object
+            Without weights, the fit starts as configured.
+        feature_names : ndarray of str or None
+            Names of its features; ``RefittableFeatures.names`` has those of the next fit.
+        present : (ndarray of shape (n_labels,), ndarray of int64 of shape (n_labels,))
+            The labels of all rows and their instances.
+        """
+        can_start = "warm_start" in self._get_param_names()
+        if can_start and isinstance(fitted, OvALinearXC) and hasattr(fitted, "_weights"):
+            start = FittedWeights(fitted)
+            start.feature_names, start.present = feature_names, present
+            vars(self)["_start"] = start
+
+    def __sklearn_clone__(self) -> "OvALinearXC":
+        other = super().__sklearn_clone__()
+        vars(other).update({"_start": self._start} if "_start" in vars(self) else {})
+        return other
+
     @fit_context(prefer_skip_nested_validation=True)
     @fits_in_one_step
     def fit(
@@ -294,7 +319,7 @@ class OvALinearXC(LinearModel):
             If labels have no training instance.
         """
         has_weights = self.warm_start and hasattr(self, "_weights")
-        previous = FittedWeights(self) if has_weights else None
+        previous = FittedWeights(self) if has_weights else vars(self).pop("_start", None)
         progress = Fit(self, X, y, sample_weight)
         instances = check_training_instances(self, X)
         targets = check_targets(self, y, instances.shape[0])

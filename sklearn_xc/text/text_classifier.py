@@ -16,7 +16,12 @@ from sklearn_xc import LabelBinarizerXC
 from sklearn_xc._input.arguments import as_sequence, is_sequence
 from sklearn_xc._input.checks import check_class_array, check_targets
 from sklearn_xc._input.parts import ParameterizedParts, default_vectorizer, is_vectorizer
-from sklearn_xc._input.refits import RefittableFeatures, is_bound_to_columns, may_refit
+from sklearn_xc._input.refits import (
+    RefittableFeatures,
+    is_bound_to_columns,
+    may_refit,
+    vectorizer_names,
+)
 from sklearn_xc._input.routing import RoutesFit
 from sklearn_xc._input.sklearn_private import (
     CallbackSupportMixin,
@@ -37,6 +42,7 @@ from sklearn_xc._state.fitted import SavedEstimator, fits_in_one_step, reads_sna
 from sklearn_xc._state.schema import Array, Estimator, Tested, declares
 from sklearn_xc._topk import topk_allowed, topk_probabilities, unwrap
 from sklearn_xc.ensemble.auto import AutoXC
+from sklearn_xc.ensemble.members import fitted_counterpart
 from sklearn_xc.ensemble.thresholds import ThresholdTuner
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.one_vs_all import OvALinearXC
@@ -96,6 +102,13 @@ class TextClassifierXC(
         become labels without a training instance. The vectorizer learns the words of label texts,
         too, and counts these among its documents. With None, :class:`~sklearn_xc.AutoXC`, and a
         classifier that reads texts itself, get the names as label texts.
+    warm_start : bool, default=False
+        Whether a further ``fit`` starts at the last one: pass all rows, old and new. The vectorizer
+        is fitted again and everything is learned again, but each
+        :class:`~sklearn_xc.OvALinearXC` starts at its last weights, also inside thresholds,
+        probabilities and stacks; words and labels are matched by name. It ends at the same optimum,
+        within its `tol`. All other classifiers are fitted from nothing, and so are classifiers that
+        read texts themselves.
 
     Attributes
     ----------
@@ -118,6 +131,9 @@ class TextClassifierXC(
     vectorizer is also fitted without these rows: otherwise all of their words would be known,
     unlike those of new texts. Only if parameters of the classifier refer to each column, such as
     `label_features` that are rows of numbers, it is fitted once, to all rows.
+
+    With `warm_start`, a label with a held-out positive is fitted from nothing without the held-out
+    rows, as the last weights have seen it.
 
     The form of `y` decides what ``predict`` returns: lists of names for lists of names, or for
     strings with a `separator`; an array of classes for one class per instance, as string or
@@ -142,6 +158,7 @@ class TextClassifierXC(
         "separator": [str, None],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "label_texts": [None, Mapping, HasMethods(["items"])],
+        "warm_start": ["boolean"],
     }
 
     def __init__(
@@ -152,12 +169,14 @@ class TextClassifierXC(
         separator: str | None = None,
         min_count: int = 1,
         label_texts: Any = None,
+        warm_start: bool = False,
     ) -> None:
         self.vectorizer = vectorizer
         self.classifier = classifier
         self.separator = separator
         self.min_count = min_count
         self.label_texts = label_texts
+        self.warm_start = warm_start
 
     def _default_part(self, name: str) -> Any:
         if name == "vectorizer":
@@ -201,6 +220,7 @@ class TextClassifierXC(
         caller = type(self).__name__
         fit = Fit(self, X, y, sample_weight)
         vectorizer = self._new_vectorizer()
+        last = self._last_fit() if vectorizer is not None else None
         X = check_texts(X, vectorizer, caller)
         given = y
         self.binarizer_, y = self._read_targets(y)
@@ -222,8 +242,12 @@ class TextClassifierXC(
 
         # 2. Fit the classifier, by default one that tunes thresholds on held-out rows.
         self.classifier_ = self._with_labels(y)
-        if vectorizer is not None and not is_bound_to_columns(self.classifier_, features):
-            refittable = RefittableFeatures(features, X, vectorizer)
+        if vectorizer is not None:
+            is_bound = is_bound_to_columns(self.classifier_, features)
+            names = None if last is None else vectorizer_names(vectorizer)
+            refittable = RefittableFeatures(features, X, None if is_bound else vectorizer, names)
+        if last is not None:
+            self._start_at(*last, y, n)
         # The default classifier requests no weights, and gets them all the same.
         routing = None if self.classifier is not None else False
         with (
@@ -233,12 +257,31 @@ class TextClassifierXC(
         ):
             params = self._routed(sample_weight, {}).classifier.fit
             self.classifier_.fit(features, y, **params)
+        for part in self._parts_of_classifier().values():
+            getattr(part, "__dict__", {}).pop("_start", None)
         self._unseen_labels = np.empty(0, np.int64)
         if not hasattr(unwrap(self.classifier_, None)[0], "predict_topk"):
             counts = check_targets(self, y, n).label_counts(np.ones(n, bool))
             self._unseen_labels = np.flatnonzero(counts == 0)
         fit.end()
         return self
+
+    def _last_fit(self) -> tuple[Any, np.ndarray | None] | None:
+        """Return the classifier to start at and the names of its features, None without one."""
+        if not (self.warm_start and getattr(self, "vectorizer_", None) is not None):
+            return None
+        return self.classifier_, vectorizer_names(self.vectorizer_)
+
+    def _start_at(self, last: Any, feature_names: np.ndarray | None, y: Any, n: int) -> None:
+        """Let each part of the classifier that can start at its counterpart in the last one."""
+        targets = check_targets(self, y, n)
+        present = targets.classes, targets.label_counts(np.ones(n, bool))
+        for key, part in self._parts_of_classifier().items():
+            if hasattr(part, "_start_at"):
+                part._start_at(fitted_counterpart(last, key), feature_names, present)
+
+    def _parts_of_classifier(self) -> dict[str, Any]:
+        return {"": self.classifier_, **self.classifier_.get_params(deep=True)}
 
     #: A classifier that takes no weights refuses them itself.
     _weighs_answers = False
