@@ -108,7 +108,8 @@ class TextClassifierXC(
         :class:`~sklearn_xc.OvALinearXC` starts at its last weights, also inside thresholds,
         probabilities and stacks; words and labels are matched by name. It ends at the same optimum,
         within its `tol`. All other classifiers are fitted from nothing, and so are classifiers that
-        read texts themselves.
+        read texts themselves. What :class:`~sklearn_xc.AutoXC` has chosen is kept, in a
+        :class:`~sklearn_xc.ThresholdTuner`.
 
     Attributes
     ----------
@@ -653,6 +654,9 @@ class TextClassifierXC(
     def _with_labels(self, y: Any) -> Any:
         """Return a clone of the classifier that has the names of labels, and their texts."""
         classifier = self._given_classifier
+        is_auto = isinstance(classifier, AutoXC)
+        if is_auto and self.warm_start and hasattr(self, "classifier_"):
+            classifier = self._last_choice(classifier)
         if classifier is None:
             is_one_class = len(np.shape(y)) == 1
             classifier = OvALinearXC() if is_one_class else self._default_part("classifier")
@@ -673,7 +677,7 @@ class TextClassifierXC(
             for key in takers:  # names are the texts of labels for a part that reads texts
                 part = parameters[key.removesuffix("label_features").removesuffix("__")]
                 texts: Any = [str(name) for name in names]
-                if isinstance(part, AutoXC) and not estimator_reads_texts(part):
+                if is_auto and not estimator_reads_texts(part):
                     texts = sp.csr_array(self._vectorized(texts))
                     if texts.nnz:
                         given[key] = LabelFeatures(texts, classes=names)
@@ -687,6 +691,16 @@ class TextClassifierXC(
                 f"label_features, such as NGAMEEmbeddingXC. Got {type(classifier).__name__}."
             )
         return classifier.set_params(**given)
+
+    def _last_choice(self, auto: AutoXC) -> ThresholdTuner:
+        """Return what was chosen in the last fit, with thresholds, and without its labels."""
+        chosen = clone(self.classifier_.estimator_)
+        of_labels = ("label_features", "label_names")
+        known = (key for key in chosen.get_params(deep=True) if key.split("__")[-1] in of_labels)
+        chosen.set_params(**dict.fromkeys(known))
+        return ThresholdTuner(
+            chosen, min_labels=auto.min_labels, top_k=auto.top_k, random_state=auto.random_state
+        )
 
     def _names_of(self, y: Any) -> np.ndarray | None:
         """Return the names of the labels, as far as y has any."""

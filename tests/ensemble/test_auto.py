@@ -132,4 +132,12 @@ def test_names_are_label_texts(tmp_path):
     assert by_name["label texts"] > by_name["one-vs-all"]
     assert isinstance(tagger.classifier_.label_features, LabelFeatures)
     tagger.save(tmp_path / "model")
-    assert sklearn_xc.load(tmp_path / "model").predict(texts) == tagger.predict(texts)
+    loaded = sklearn_xc.load(tmp_path / "model")
+    assert loaded.predict(texts) == tagger.predict(texts)
+
+    kind = type(tagger.classifier_.estimator_)
+    loaded.set_params(warm_start=True).fit(
+        [*texts, "w0 new"], [*([words[tag]] for tag in tags), ["new"]]
+    )
+    assert type(loaded.classifier_.estimator_) is kind
+    assert "new" in loaded.classes_
