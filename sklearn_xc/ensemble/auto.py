@@ -16,7 +16,6 @@ from sklearn_xc._input.data import as_rows
 from sklearn_xc._input.sklearn_private import Interval, safe_indexing
 from sklearn_xc._parallel.progress import Fit, OutOfTime, Progress, at_most, duration, say
 from sklearn_xc._warnings import warn
-from sklearn_xc.embedding import NGAMEEmbeddingXC
 from sklearn_xc.ensemble.held_out import (
     HeldOutAnswers,
     HeldOutFits,
@@ -32,8 +31,6 @@ from sklearn_xc.ensemble.wrapped import reads_features
 from sklearn_xc.exceptions import MemoryBudgetError, UnseenLabelWarning
 from sklearn_xc.metrics.hits import find_hits
 from sklearn_xc.metrics.propensity_scored import propensities_of, psp_at_k
-from sklearn_xc.one_vs_all import OvALinearXC
-from sklearn_xc.softmax import ImplicitSoftmaxSGD
 
 #: Standard errors of the difference by which another estimator must be ahead, and a stack.
 _AHEAD, _STACK_AHEAD = 1.0, 2.0
@@ -213,6 +210,9 @@ class AutoXC(ThresholdTuner):
     def _candidates(self) -> Members:
         if self.estimators is not None:
             return self.estimators
+        # Imported where they are used, as they take a second.
+        from sklearn_xc import ImplicitSoftmaxSGD, NGAMEEmbeddingXC, OvALinearXC
+
         found: list[tuple[str, Any]] = [
             (_FIRST, OvALinearXC()),
             ("one-vs-all, C=4", OvALinearXC(C=4.0)),
