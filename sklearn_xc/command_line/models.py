@@ -14,14 +14,15 @@ ESTIMATORS = {
     "softmax": ("ImplicitSoftmaxSGD", "for rows with one label each"),
     "ngame": ("NGAMEEmbeddingXC", "for labels that have texts of their own (--label-texts)"),
     "stacking": ("StackingXC", "one-vs-all and ngame together: slower, often better"),
+    "auto": ("AutoXC", "the best of these by trials; --set classifier__time_budget=60"),
     "decomp": ("DecompMIPSClassifier", "a small hidden layer below the labels"),
 }
 #: These take one label for each row.
 ONE_LABEL = ("softmax",)
 #: These read texts of labels.
-TAKE_LABEL_TEXTS = ("ngame", "stacking")
+TAKE_LABEL_TEXTS = ("ngame", "stacking", "auto")
 #: These need no ThresholdTuner around them.
-_NO_TUNER = ("ImplicitSoftmaxSGD", "NGAMEEmbeddingXC", "StackingXC")
+_NO_TUNER = ("AutoXC", "ImplicitSoftmaxSGD", "NGAMEEmbeddingXC", "StackingXC")
 #: The attribute of a saved model that holds a `Columns` as a dictionary.
 COLUMNS = "command_line_"
 _WORDS = {"true": True, "false": False, "none": None}
