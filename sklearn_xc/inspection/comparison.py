@@ -193,9 +193,7 @@ def compare_models(
     from pandas import DataFrame
 
     k = check_count(k, f"{_WHO}: k")
-    n_resamples = check_count(n_resamples, f"{_WHO}: n_resamples", least=100)
-    if not is_number(confidence) or not 0 < float(confidence) < 1:
-        raise ValueError(f"{_WHO}: confidence must be between 0 and 1. Got {confidence!r}.")
+    settings = bootstrap_settings(n_resamples, confidence, random_state, _WHO)
     names = tuple(names)
     if len(set(names)) != 2 or not all(isinstance(one, str) for one in names):
         raise ValueError(f"{_WHO}: names must be two different texts. Got {names!r}.")
@@ -216,7 +214,6 @@ def compare_models(
         best, _ = topk(model, X, k)
         ranked.append(np.where(best >= 0, place[best], -1))
     counts, n_trained = training_counts(models, places, len(labels))
-    settings = n_resamples, float(confidence), np.random.default_rng(draw_seed(random_state))
     hits = [hits_of(check_y_true(Y), best, k) for best in ranked]
     metrics = [("precision", 1), ("precision", k), ("ndcg", k), ("recall", k)]
     rows = [
@@ -240,6 +237,14 @@ def compare_models(
         groups=DataFrame(groups, columns=of_groups),
         labels=DataFrame(_compare_labels(hits[0].true, labels, counts, found)),
     )
+
+
+def bootstrap_settings(n_resamples: Any, confidence: Any, random_state: Any, who: str) -> tuple:
+    """Return the last arguments of :func:`~sklearn_xc.metrics.bootstrap.bootstrap_ratio`."""
+    n_resamples = check_count(n_resamples, f"{who}: n_resamples", least=100)
+    if not is_number(confidence) or not 0 < float(confidence) < 1:
+        raise ValueError(f"{who}: confidence must be between 0 and 1. Got {confidence!r}.")
+    return n_resamples, float(confidence), np.random.default_rng(draw_seed(random_state))
 
 
 def match_labels(

@@ -1,19 +1,20 @@
 """A report on one model, as HTML and as a model card."""
 
 import json
-import platform
 from dataclasses import dataclass
 from html import escape
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sklearn
 
-from sklearn_xc._input.arguments import check_count, draw_seed, is_number
+from sklearn_xc._input.arguments import check_count
 from sklearn_xc._input.sklearn_private import num_samples, safe_indexing
+from sklearn_xc._state.files import versions
 from sklearn_xc._topk import classes_of, topk, unwrap
 from sklearn_xc.inspection.comparison import (
+    bootstrap_settings,
     compare_groups,
     found_pairs,
     match_labels,
@@ -27,53 +28,30 @@ from sklearn_xc.metrics.hits import hits_of
 
 _WHO = "report"
 _KS = (1, 3, 5)
+_METRICS = (*product(("precision", "ndcg", "psp", "recall"), _KS), ("reciprocal_rank", 5))
 _N_CONFUSED = 10
 #: Longer training reports are summarised, and longer texts cut.
 _LONGEST = 12
 _MOST_CHARACTERS = 300
+#: A fifth column is a number or an explanation, whose lines are kept whole.
 _STYLE = """<style>
-.xc-report {font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 60rem;
- margin: 0 auto; padding: 0 1rem; overflow-wrap: anywhere}
-.xc-report h1 {font-size: 1.6em} .xc-report h2 {font-size: 1.2em; margin: 1.6em 0 .4em}
-.xc-report .scroll {overflow-x: auto}
-.xc-report table {border-collapse: collapse; overflow-wrap: normal}
-.xc-report th, .xc-report td {padding: .25em .8em .25em 0; text-align: left; vertical-align: top;
- border-bottom: 1px solid #ddd}
-.xc-report td.n, .xc-report th.n {text-align: right; white-space: nowrap}
-.xc-report pre {white-space: pre-wrap; margin: 0; font-size: .85em; min-width: 15rem}
-.xc-report td pre {min-width: 12rem}
+.xc-report {font: 14px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 60rem;
+ margin: 0 auto; padding: 0 1rem; overflow-wrap: break-word}
+.xc-report div {overflow-x: auto}
+.xc-report table {border-collapse: collapse}
+.xc-report th, .xc-report td {padding: .25em .6em .25em 0; text-align: left; vertical-align: top;
+ border-bottom: 1px solid #ddd; white-space: pre-wrap; font-variant-numeric: tabular-nums}
+.xc-report .n {text-align: right; white-space: nowrap} .xc-report td:nth-child(5) {white-space: pre}
+.xc-report svg {background: #eee; vertical-align: middle}
 </style>"""
-_CARD = """---
-library_name: sklearn_xc
-tags: [sklearn, extreme-classification, multi-label]
-model-index: {index}
----
-
-# {name}
-
-## Model description
-
-{model}
-
-{parameters}
-
-## Intended uses
-
-[More information needed: what is the model for, and what is it not for?]
-
-## Training
-
-{training}
-
-## Evaluation results
-
-{results}
-
-## How to use
-
+#: A share and its interval.
+_BAR = (
+    '<svg width="100" height="14" aria-hidden="true"><path d="M0 0H{:.1f}V14H0" fill="#8db4d9"/>'
+    '<path d="M{:.1f} 7H{:.1f}" stroke="#1c4f82" stroke-width="6"/></svg>'
+)
+_HOW_TO_USE = """## How to use\n
 ```python
-import sklearn_xc
-
+import sklearn_xc\n
 model = sklearn_xc.load("path/of/the/model")
 sklearn_xc.topk_names(model, X, k=5)
 ```
@@ -103,9 +81,7 @@ class ModelReport:
     def _repr_html_(self) -> str:
         parts = [_STYLE, f"<h1>{escape(self.name)}</h1>"]
         for title, table in self.tables.items():
-            parts.append(f"<h2>{escape(title)}</h2>")
-            drawn = _drawn(table) if "lower" in table else ""
-            parts.append(f'<div class="scroll">{drawn}{_as_html(table)}</div>')
+            parts.append(f"<h2>{escape(title)}</h2>\n<div>{_as_html(table)}</div>")
         return '<div class="xc-report">' + "\n".join(parts) + "</div>"
 
     def to_html(self, path: Any = None) -> str:
@@ -142,23 +118,21 @@ class ModelReport:
             {"type": row.metric.lower(), "name": row.metric, "value": round(row.value, 4)}
             for row in self.tables["Metrics"].itertuples()
         ]
-        result = {
-            "task": {"type": "text-classification"},
-            "dataset": {"name": "test data", "type": "test-data"},
-            "metrics": metrics,
-        }
-        written = {title: _as_markdown(table) for title, table in self.tables.items()}
-        shown = ("Metrics", "Labels by training frequency", "Most confused")
-        results = [f"### {title}\n\n{written[title]}" for title in shown if title in written]
-        both = [written[title] for title in ("Training", "Versions and sizes") if title in written]
-        return _CARD.format(
-            index=json.dumps([{"name": self.name, "results": [result]}]),
-            name=_plain(self.name),
-            model=_plain(self.model),
-            parameters=written["Parameters"],
-            training="\n\n".join(both),
-            results="\n\n".join(results),
-        )
+        test = {"name": "test data", "type": "test-data"}
+        result = {"task": {"type": "text-classification"}, "dataset": test, "metrics": metrics}
+        index = json.dumps([{"name": self.name, "results": [result]}], ensure_ascii=False)
+        parts = [
+            "---\nlibrary_name: sklearn_xc\ntags: [sklearn, extreme-classification, multi-label]\n"
+            f"model-index: {index}\n---",
+            f"# {_plain(self.name)}\n\n{_plain(self.model)}",
+            "## Intended uses",
+            "[More information needed: what is the model for, and what is it not for?]",
+        ]
+        for title, table in self.tables.items():
+            if title != "Examples":
+                head, *rows = [f"| {' | '.join(map(_plain, row))} |" for row in _texts(table)]
+                parts += [f"## {title}", "\n".join([head, "| --- " * table.shape[1] + "|", *rows])]
+        return "\n\n".join([*parts, _HOW_TO_USE])
 
 
 def report(
@@ -238,16 +212,13 @@ def report(
     from pandas import DataFrame
 
     k, n_examples = check_count(k, f"{_WHO}: k"), check_count(n_examples, "n_examples", least=0)
-    n_resamples = check_count(n_resamples, f"{_WHO}: n_resamples", least=100)
-    if not is_number(confidence) or not 0 < float(confidence) < 1:
-        raise ValueError(f"{_WHO}: confidence must be between 0 and 1. Got {confidence!r}.")
+    settings = bootstrap_settings(n_resamples, confidence, random_state, _WHO)
     Y, labels, n_known, (place, _) = match_labels((model, model), y, classes, _WHO)
     if num_samples(X) != Y.shape[0] or not Y.nnz:
         raise ValueError(
             f"{_WHO}: X and y must have as many rows, some with labels. Got {num_samples(X)} rows "
             f"of X, and {Y.nnz} labels in {Y.shape[0]} rows of y."
         )
-    settings = n_resamples, float(confidence), np.random.default_rng(draw_seed(random_state))
     own, scores = topk(model, X, max(k, *_KS))
     best = np.where(own >= 0, place[own], -1)
     hits = hits_of(check_y_true(Y), best, best.shape[1])
@@ -255,12 +226,10 @@ def report(
     weights = None if counts is None or n_trained < 3 else propensity(counts[:n_known], n_trained)
     of_known = hits_of(check_y_true(Y[:, :n_known]), best, best.shape[1])
     rows = []
-    for metric in ("precision", "ndcg", "psp", "recall", "reciprocal_rank"):
-        for at in _KS if metric != "reciprocal_rank" else (max(_KS),):
-            if metric != "psp" or weights is not None:
-                sums = row_sums(metric, of_known if metric == "psp" else hits, at, weights)
-                interval = bootstrap_ratio(*sums, *settings)[:3]
-                rows.append((f"{SUMS[metric].short}@{at}", *interval))
+    for metric, at in _METRICS:
+        if metric != "psp" or weights is not None:
+            sums = row_sums(metric, of_known if metric == "psp" else hits, at, weights)
+            rows.append((f"{SUMS[metric].short}@{at}", *bootstrap_ratio(*sums, *settings)[:3]))
     if hasattr(model, "predict"):
         named = model.predict(X)
         if isinstance(named, np.ndarray) and named.ndim == 1 and named.dtype.kind in "UTO":
@@ -271,13 +240,12 @@ def report(
     if counts is not None:
         found = found_pairs(hits_of(hits.true, best[:, :k], k))
         groups = compare_groups(hits.true, counts, (np.zeros(len(found)), found), settings)
-        kept = [(*row[:4], *row[6:9]) for row in groups]
-        columns = ["lower", "upper", "n_labels", "n_true", f"R@{k}", "low", "high"]
+        kept = [(*row[:2], *row[6:9], *row[2:4]) for row in groups]
+        columns = ["lower", "upper", f"R@{k}", "low", "high", "n_labels", "n_true"]
         tables["Labels by training frequency"] = DataFrame(kept, columns=columns)
-    tables["Most confused"] = DataFrame(_confused(hits, labels))
-    shown = _examples(model, X, hits, own, scores, labels, n_examples)
-    tables["Examples"] = DataFrame(shown, columns=["", "instance", "true", "best", "why"])
-    tables |= {title: DataFrame(one) for title, one in _about(model, Y, len(labels)).items()}
+    tables["Most confused"] = _confused(hits, np.array(labels, object))
+    tables["Examples"] = _examples(model, X, hits, scores, labels, n_examples)
+    tables |= _about(model, Y, len(labels))
     title = type(model).__name__ if name is None else str(name)
     return ModelReport(title, repr(model), {t: one for t, one in tables.items() if len(one)})
 
@@ -294,65 +262,50 @@ def _f1(Y: Any, predicted: Any, place: np.ndarray, settings: tuple) -> list[tupl
     return [("micro-F1", *micro), ("macro-F1", macro, np.nan, np.nan)]
 
 
-def _confused(hits: Any, labels: list) -> dict[str, list]:
+def _confused(hits: Any, labels: np.ndarray) -> Any:
     """Return the pairs of a wrong best label and a true one that occur most often."""
+    from pandas import DataFrame
+
     true, best = hits.true, hits.positions[:, 0]
-    wrong = ~hits.hit[:, 0] & (best >= 0)
-    pairs = np.column_stack([best[true.rows], true.columns])[wrong[true.rows]]
-    pairs, times = np.unique(pairs, axis=0, return_counts=True)
-    order = np.argsort(-times, kind="stable")[:_N_CONFUSED]
-    first, second = ([labels[i] for i in pairs[order, j]] for j in (0, 1))
-    return {"given as best": first, "right": second, "times": times[order].tolist()}
+    at = (~hits.hit[:, 0] & (best >= 0))[true.rows]
+    given, right = labels[best[true.rows[at]]], labels[true.columns[at]]
+    times = DataFrame({"given as best": given, "right": right}).value_counts(sort=False)
+    times = times.sort_values(ascending=False, kind="stable").head(_N_CONFUSED)
+    return times.rename("times").reset_index()
 
 
-def _examples(
-    model: Any, X: Any, hits: Any, own: Any, scores: Any, labels: list, n: int
-) -> list[tuple]:
+def _examples(model: Any, X: Any, hits: Any, scores: np.ndarray, labels: list, n: int) -> Any:
     """Return instances whose best label is right, and wrong, with why."""
-    found = []
-    for kind, which in (("right", hits.hit[:, 0]), ("wrong", ~hits.hit[:, 0])):
-        some = np.flatnonzero(which & (own[:, 0] >= 0))
-        for row in some[np.argsort(-scores[some, 0], kind="stable")[:n]].tolist():
+    from pandas import DataFrame
+
+    best, found = hits.positions[:, 0], []
+    order = np.argsort(-scores[:, 0], kind="stable")
+    order = order[best[order] >= 0]
+    for kind in ("right", "wrong"):
+        for row in order[hits.hit[order, 0] == (kind == "right")][:n].tolist():
             one = safe_indexing(X, [row])
-            inside, x = unwrap(model, one)
-            text = one[0] if isinstance(one, list) else getattr(one, "tolist", list)()
-            text = text if isinstance(text, str) else f"row {row}"
-            true = hits.true.columns[hits.true.rows == row]
-            best = classes_of(model)[own[row, 0]]
-            why = str(inside.explain(x, best, n_features=5)) if hasattr(inside, "explain") else ""
-            names = ", ".join(str(labels[i]) for i in true)
-            cut = text[:_MOST_CHARACTERS] + "…" * (len(text) > _MOST_CHARACTERS)
-            found.append((kind, cut, names, f"{best}", why))
-    return found
+            text = np.asarray(one, object).ravel()[0]
+            text = _cut(text) if isinstance(text, str) else f"row {row}"
+            true = ", ".join(str(labels[i]) for i in hits.true.columns[hits.true.rows == row])
+            label, (inside, x) = labels[best[row]], unwrap(model, one)
+            why = inside.explain(x, label, n_features=5) if hasattr(inside, "explain") else ""
+            found.append((kind, text, true, str(label), str(why)))
+    return DataFrame(found, columns=["", "instance", "true", "best", "why"])
 
 
 def _about(model: Any, Y: Any, n_labels: int) -> dict[str, Any]:
     """Return the tables on training, parameters, versions and sizes."""
     from pandas import DataFrame
 
-    import sklearn_xc
-
-    inside = unwrap(model, None)[0]
-    trained = inside
+    trained = inside = unwrap(model, None)[0]
     while not hasattr(trained, "fit_report_") and trained is not None:
         trained = getattr(trained, "classifier_", getattr(trained, "estimator_", None))
     training = DataFrame(getattr(trained, "fit_report_", {}))
     if len(training) > _LONGEST:
-        training = (
-            training.select_dtypes("number")
-            .agg(["min", "mean", "max"])
-            .rename_axis("")
-            .reset_index()
-        )
-    simple = {
-        key: value for key, value in model.get_params().items() if not hasattr(value, "get_params")
-    }
-    cut = [repr(value)[:_MOST_CHARACTERS] for value in simple.values()]
-    facts = {
-        "sklearn_xc": sklearn_xc.__version__,
-        "scikit-learn": sklearn.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
+        training = training.describe().loc[["min", "mean", "max"]].reset_index(names="")
+    given = model.get_params().items()
+    parameters = [(key, _cut(repr(one))) for key, one in given if not hasattr(one, "get_params")]
+    facts = versions() | {
         "test instances": f"{Y.shape[0]:,}",
         "training instances": f"{getattr(inside, 'n_samples_fit_', 0):,}",
         "labels": f"{len(classes_of(model)):,}",
@@ -360,69 +313,43 @@ def _about(model: Any, Y: Any, n_labels: int) -> dict[str, Any]:
     }
     return {
         "Training": training,
-        "Parameters": {"parameter": list(simple), "value": cut},
-        "Versions and sizes": {"what": list(facts), "value": list(facts.values())},
+        "Parameters": DataFrame(parameters, columns=["parameter", "value"]),
+        "Versions and sizes": DataFrame(facts.items(), columns=["what", "value"]),
     }
 
 
-def _cells(table: Any) -> list[list[str]]:
-    """Return the rows of a table as texts; fractions with an interval in percent."""
-    is_share = {"low", "high"} <= set(table)
-    rows = []
-    for row in table.itertuples(index=False):
-        cells = []
-        for value in row:
-            if isinstance(value, float):
-                percent = f"{100 * value:.1f}%" if is_share else f"{value:.4g}"
-                cells.append("" if np.isnan(value) else percent)
-            else:
-                cells.append(f"{value:,}" if isinstance(value, int) else str(value))
-        rows.append(cells)
-    return rows
+def _cut(text: str) -> str:
+    return text[:_MOST_CHARACTERS] + "…" * (len(text) > _MOST_CHARACTERS)
+
+
+def _texts(table: Any) -> list[list[str]]:
+    """Return header and rows of a table; fractions with an interval in percent."""
+    of_float = "{:.1%}" if "low" in table else "{:.4g}"
+
+    def text(value: Any) -> str:
+        if isinstance(value, float):
+            return "" if np.isnan(value) else of_float.format(value)
+        return f"{value:,}" if isinstance(value, int) else str(value)
+
+    return [[text(value) for value in row] for row in (table, *table.itertuples(index=False))]
 
 
 def _as_html(table: Any) -> str:
-    """Return a table with everything escaped."""
-    from pandas.api.types import is_numeric_dtype
-
-    kinds = [' class="n"' if is_numeric_dtype(one) else "" for one in table.dtypes]
-    head = "".join(f"<th{a}>{escape(str(t))}</th>" for a, t in zip(kinds, table, strict=True))
-    lines = [f"<tr>{head}</tr>"]
-    for row in _cells(table):
-        cells = [f"<pre>{escape(t)}</pre>" if "\n" in t else escape(t) for t in row]
-        filled = (f"<td{a}>{cell}</td>" for a, cell in zip(kinds, cells, strict=True))
-        lines.append("<tr>" + "".join(filled) + "</tr>")
-    return "<table>" + "\n".join(lines) + "</table>"
+    """Return a table with everything escaped, and a bar for each share."""
+    kinds = [' class="n"' if one.kind in "iuf" else "" for one in table.dtypes]
+    lines = []
+    for tag, row in zip(["th", *["td"] * len(table)], _texts(table), strict=True):
+        cells = zip(kinds, row, strict=True)
+        lines.append([f"<{tag}{kind}>{escape(text)}</{tag}>" for kind, text in cells])
+    if "low" in table:
+        at = list(table).index("low")
+        shares = 100 * table.iloc[:, at - 1 : at + 2].ffill(axis=1).clip(0, 1)
+        bars = [_BAR.format(*row) for row in shares.itertuples(index=False)]
+        for line, bar in zip(lines, ["", *bars], strict=True):
+            line.insert(at, f"<td>{bar}</td>")
+    return "<table>" + "\n".join(f"<tr>{''.join(line)}</tr>" for line in lines) + "</table>"
 
 
 def _plain(text: Any) -> str:
     """Return a text in one line that is neither markup nor a cell's end in Markdown."""
     return escape(" ".join(str(text).split()), quote=False).replace("|", "\\|")
-
-
-def _as_markdown(table: Any) -> str:
-    lines = [list(map(str, table)), ["---"] * len(table.columns), *_cells(table)]
-    return "\n".join("| " + " | ".join(map(_plain, row)) + " |" for row in lines)
-
-
-def _drawn(table: Any) -> str:
-    """Return the shares of a table by frequency as bars with intervals, an SVG."""
-    bars, step, height = [], 96, 150
-    metric = table.columns[4]
-    for i, row in enumerate(table.itertuples(index=False)):
-        x = 40 + step * i
-        y, low, high = (height - 1.3 * 100 * min(max(v, 0), 1) for v in (row[4], row.low, row.high))
-        span = f"{row.lower:,}" if row.lower == row.upper else f"{row.lower:,}-{row.upper:,}"
-        bars.append(
-            f'<rect x="{x}" y="{y:.1f}" width="56" height="{height - y:.1f}" fill="#8db4d9"/>'
-            f'<path d="M{x + 28} {low:.1f}V{high:.1f}" stroke="#222"/>'
-            f'<text x="{x + 28}" y="{height - 5}" text-anchor="middle">{100 * row[4]:.0f}%</text>'
-            f'<text x="{x + 28}" y="{height + 16}" text-anchor="middle">{span}</text>'
-        )
-    wide = 40 + step * len(table)
-    return (
-        f'<svg viewBox="0 0 {wide} 200" width="{wide}" height="200" role="img" font-size="12" '
-        f'aria-label="{metric} by training frequency"><path d="M30 {height}H{wide}" '
-        f'stroke="#888"/>{"".join(bars)}<text x="30" y="188">{metric} by training instances of '
-        "the label, with intervals</text></svg>"
-    )

@@ -22,14 +22,18 @@ NAMES = [["<script>", "a|b"], ["bread"], ["<script>"], ["bread", "a|b"]] * 20
 
 
 @pytest.fixture(scope="module")
+def model():
+    return OvALinearXC().fit(X[:200], Y[:200])
+
+
+@pytest.fixture(scope="module")
 def tagged():
     model = TextClassifierXC(classifier=OvALinearXC()).fit(TEXTS, NAMES)
     true = [["bread"], *NAMES[1:39], ["unknown"]]
     return report(model, TEXTS[:40], true, name="<i> a|b", random_state=0)
 
 
-def test_metrics_are_those_of_the_scorer_and_of_sklearn():
-    model = OvALinearXC().fit(X[:200], Y[:200])
+def test_metrics_are_those_of_the_scorer_and_of_sklearn(model):
     table = report(model, X[200:], Y[200:], random_state=0).tables["Metrics"]
     assert ((table["low"] <= table["value"]) & (table["value"] <= table["high"]))[:-1].all()
     found = dict(zip(table["metric"], table["value"], strict=True))
@@ -41,8 +45,7 @@ def test_metrics_are_those_of_the_scorer_and_of_sklearn():
     assert found == pytest.approx(expected)
 
 
-def test_most_confused_are_those_of_a_loop():
-    model = OvALinearXC().fit(X[:200], Y[:200])
+def test_most_confused_are_those_of_a_loop(model):
     table = report(model, X[200:], Y[200:], random_state=0).tables["Most confused"]
     best, times = topk(model, X[200:], 1)[0].ravel(), {}
     for row, label in enumerate(best):
@@ -57,21 +60,24 @@ def test_most_confused_are_those_of_a_loop():
 def test_names_and_texts_are_escaped(tagged, tmp_path):
     page = tagged.to_html(tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == page
-    assert "<script>" not in page
-    assert "<b>" not in page
-    assert "<i>" not in page
+    card = tagged.to_markdown()
+    for tag in ("<script>", "<b>", "<i>"):
+        assert tag not in page
     assert "&lt;script&gt;" in page
     assert "right" in tagged.tables["Examples"][""].tolist()
-    card = tagged.to_markdown()
     assert "<script>" not in card.split("---")[2]
     assert "a\\|b" in card
 
 
 def test_the_card_has_its_metrics_in_the_front_matter(tagged):
-    line = next(one for one in tagged.to_markdown().split("\n") if one.startswith("model-index"))
-    (entry,) = json.loads(line.partition(": ")[2])
-    value = tagged.tables["Metrics"]["value"][0]
-    assert entry["results"][0]["metrics"][0]["value"] == round(value, 4)
+    line = tagged.to_markdown().split("model-index: ")[1].split("\n")[0]
+    value = json.loads(line)[0]["results"][0]["metrics"][0]["value"]
+    assert value == round(tagged.tables["Metrics"]["value"][0], 4)
+
+
+def test_rows_that_do_not_match_are_refused(model):
+    with pytest.raises(ValueError, match="Got 200 rows of X"):
+        report(model, X[:200], Y[200:])
 
 
 @pytest.mark.parametrize("kind", ["pipeline of names", "foreign classes"])
@@ -81,4 +87,5 @@ def test_other_models(kind):
     found = report(make_pipeline(TfidfVectorizer(), inner).fit(TEXTS, names), TEXTS, names)
     metrics = found.tables["Metrics"].set_index("metric")["value"]
     assert metrics["P@1"] == pytest.approx(metrics["micro-F1"])
-    assert "<svg" in found._repr_html_() or kind == "foreign classes"
+    assert ("Labels by training frequency" in found.tables) == (kind != "foreign classes")
+    assert "<svg" in found._repr_html_()

@@ -41,14 +41,12 @@ def test_every_label_given_is_listed_once_and_none_of_the_missing_is_given():
 
 
 def test_names_and_classes():
-    words = ["soup broth", "bread dough", "ale hops"]
-    names = ["soup", "bread", "ale"]
-    texts, y = words * 40, names * 40
+    texts, y = ["soup broth", "bread dough", "ale hops"] * 40, ["soup", "bread", "ale"] * 40
     y[0] = "ale"
     tagger = TextClassifierXC(CountVectorizer(), OvALinearXC())
     found = find_label_errors(tagger, texts, [[one] for one in y], random_state=0)
-    X_words = CountVectorizer().fit_transform(texts)
-    by_class = find_label_errors(OvALinearXC(), X_words, np.array(y), random_state=0)
+    counts = CountVectorizer().fit_transform(texts)
+    by_class = find_label_errors(OvALinearXC(), counts, np.array(y), random_state=0)
     for one in (found, by_class):
         first = {kind: np.flatnonzero(one.kind == kind)[0] for kind in ("given", "missing")}
         assert (one.row[first["given"]], one.label[first["given"]]) == (0, "ale")
