@@ -108,7 +108,7 @@ def find_label_errors(
 
     Scores are for ranking: the true share of errors is unknown. Check the first by hand.
 
-    Time: `cv` fits of the model, and O(n_pairs) for the rest. Memory: 32 bytes for each of the
+    Time: `cv` fits of the model, and O(n_pairs) for the rest. Memory: 64 bytes for each of the
     ``n * k`` scores, and about 1 kB for each pair of row and label.
 
     References
@@ -139,25 +139,26 @@ def find_label_errors(
     if names is not None:
         classes = np.asarray(names.classes_)
     given = sp.csr_array((np.ones(len(true.rows)), (true.rows, true.columns)), shape=scores.shape)
-    tested = np.diff(scores.indptr) > 0
-    rows, labels = (one[tested[true.rows]] for one in (true.rows, true.columns))
+    tested = np.flatnonzero(np.diff(scores.indptr))
+    given = given[tested]
+    rows, labels = given.nonzero()
     if len(np.unique(labels)) < 2:
         raise ValueError(f"{_WHO}: y must have at least two labels in tested rows.")
-    evidence = _Evidence(scores, given)
+    evidence = _Evidence(scores[tested], given)
     rng = np.random.default_rng(seed)
     # 1. Labels given, against random ones in the place of one of the row's labels.
     at = np.concatenate([_one_each(rows, rng) for _ in range(_N_PLANTED)])
     drawn = rng.choice(labels, len(at))
-    new = ~evidence.has(rows[at], drawn)
+    new = _entries(given, rows[at], drawn) == 0
     planted = evidence.of(rows[at][new], drawn[new], labels[at][new])
-    of_given = evidence.of(rows, labels, np.full(len(rows), -1))
+    of_given = evidence.of(rows, labels)
     wrong = _fitted(planted, of_given).predict_proba(of_given)[:, 1]
     # 2. Labels missing, against those given that are as high in the ranking.
     best_rows, ranks = np.nonzero(evidence.best >= 0)
     best = evidence.best[best_rows, ranks]
-    absent = ~evidence.has(best_rows, best)
+    absent = _entries(given, best_rows, best) == 0
     lacking = best_rows[absent], best[absent]
-    replaced = np.full(scores.shape[0], -1)  # so that rows of both kinds have as many other labels
+    replaced = np.full(len(tested), -1)  # so that rows of both kinds have as many other labels
     replaced[rows[at]] = labels[at]
     of_lacking = evidence.of(*lacking, replaced[lacking[0]])[:, :-_N_LACKING]
     of_present = of_given[evidence.look_up(rows, labels)[1] < _N_BEST, :-_N_LACKING]
@@ -169,7 +170,7 @@ def find_label_errors(
     order = np.argsort(np.concatenate(places), kind="stable")  # the kinds take turns
     label = np.concatenate([labels, lacking[1]])[order]
     return LabelErrors(
-        np.concatenate([rows, lacking[0]])[order],
+        tested[np.concatenate([rows, lacking[0]])[order]],
         label if classes is None else classes[label],
         np.repeat(["given", "missing"], [len(wrong), len(likely)])[order],
         both[order],
@@ -207,82 +208,66 @@ class _Evidence:
     """What is known of pairs of row and label, whose own pair is never counted."""
 
     def __init__(self, scores: sp.csr_array, given: sp.csr_array) -> None:
-        self.n, self.n_labels = scores.shape
-        self.scored_rows = np.repeat(np.arange(self.n), np.diff(scores.indptr))
-        self.keys = self.scored_rows * self.n_labels + scores.indices
-        self.scores = scores.data.astype(np.float64)
-        order = np.lexsort((-self.scores, self.scored_rows))
-        self.ranks = np.empty(len(order))
-        self.ranks[order] = np.arange(len(order)) - scores.indptr[self.scored_rows]
-        self.low = np.full(self.n, np.inf)
-        np.minimum.at(self.low, self.scored_rows, self.scores)
+        self.n, n_labels = scores.shape
+        starts, rows = scores.indptr[:-1], np.repeat(np.arange(self.n), np.diff(scores.indptr))
+        data = scores.data.astype(np.float64)
+        self.low, self.top = (of.reduceat(data, starts) for of in (np.minimum, np.maximum))
+        order = np.lexsort((-data, rows))
+        ranks = np.empty(len(order), np.int64)
+        ranks[order] = np.arange(len(order)) - starts[rows]
+        self.lowest = 2 * ranks.max()
+        like = scores.indices, scores.indptr
+        # Absent entries are 0, so those present are above it.
+        self.ranks = sp.csr_array((ranks + 1, *like), shape=scores.shape)
+        self.above = sp.csr_array((data - self.low[rows], *like), shape=scores.shape)
         self.best = np.full((self.n, _N_BEST), -1)
-        high = self.ranks < _N_BEST
-        self.best[self.scored_rows[high], self.ranks[high].astype(int)] = scores.indices[high]
-        self.top = np.full(self.n, -np.inf)
-        np.maximum.at(self.top, self.scored_rows, self.scores)
+        high = ranks < _N_BEST
+        self.best[rows[high], ranks[high]] = scores.indices[high]
+        absent = _entries(given, rows, scores.indices) == 0
+        self.lacks = np.maximum.reduceat(np.where(absent, data, self.low[rows]), starts)
         self.given, self.together = given, (given.T @ given).tocsr()
         self.counts = given.sum(axis=0)
-        rows = np.repeat(np.arange(self.n), np.diff(given.indptr))
-        own, _ = self.look_up(rows, given.indices)
-        finite = np.isfinite(own)
-        self.mean = own[finite].mean()
-        self.sums = np.bincount(given.indices[finite], own[finite], self.n_labels)
-        self.row_sums = np.bincount(rows[finite], own[finite], self.n)
-        absent = ~self.has(self.scored_rows, scores.indices)
-        self.lacks = self.low.copy()
-        np.maximum.at(self.lacks, self.scored_rows[absent], self.scores[absent])
+        rows, labels = given.nonzero()
+        own, _ = self.look_up(rows, labels)
+        self.mean, self.sums = own.mean(), np.bincount(labels, own, n_labels)
 
     def look_up(self, rows: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores and ranks; a label that was not scored is below the lowest of its row."""
-        keys = rows * self.n_labels + labels
-        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        found = self.keys[at] == keys
-        return np.where(found, self.scores[at], self.low[rows]), np.where(
-            found, self.ranks[at], 2 * self.ranks.max()
-        )
+        """Return scores and ranks; a label that was not scored is as low as the lowest."""
+        rank = _entries(self.ranks, rows, labels)
+        score = self.low[rows] + _entries(self.above, rows, labels)
+        return score, np.where(rank > 0, rank - 1, self.lowest)
 
-    def has(self, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return whether the labels are given."""
-        return _entries(self.given, rows, labels) > 0
-
-    def of(self, rows: np.ndarray, labels: np.ndarray, removed: np.ndarray) -> np.ndarray:
-        """Return the evidence about pairs, shape (m, 14); `removed` labels count as not given."""
+    def of(self, rows: np.ndarray, labels: np.ndarray, removed: Any = -1) -> np.ndarray:
+        """Return the evidence about pairs, shape (m, 12); `removed` labels count as not given."""
         score, rank = self.look_up(rows, labels)
-        own = self.has(rows, labels)
+        own = _entries(self.given, rows, labels)
         # 1. Score of the label, and the mean score of the other rows that have it.
         count = self.counts[labels] - own
         mean = self.sums[labels] - own * score + _PRIOR * self.mean
         mean /= count + _PRIOR
-        # 2. Scores of the best label that the row lacks, and of its other labels.
-        gone = np.maximum(removed, 0)
-        lost, _ = self.look_up(rows, gone)
-        lacks = np.where(removed >= 0, np.maximum(self.lacks[rows], lost), self.lacks[rows])
-        pair = sp.csr_array(self.given[rows])
-        at, others = np.repeat(np.arange(len(rows)), np.diff(pair.indptr)), pair.indices
-        kept = (others != labels[at]) & (others != removed[at])
-        at, others = at[kept], others[kept]
-        n_others = np.bincount(at, minlength=len(rows))
-        of_others = np.bincount(at, self.look_up(rows[at], others)[0], len(rows))
-        of_others = (of_others + self.mean) / (n_others + 1)
-        # 3. How often the label occurs with these, and with the best labels.
-        with_others = self._lift(rows, labels, at, others, np.ones(len(at)))
+        # 2. How often the label occurs with the others of the row, and with the best ones.
+        pair, removed = self.given[rows], np.broadcast_to(removed, len(rows))
+        at, near = pair.nonzero()
+        kept = (near != labels[at]) & (near != removed[at])
+        with_others = self._lift(rows, labels, at[kept], near[kept], np.ones(kept.sum()))
         near = self.best[rows]
         at, ranks = np.nonzero((near >= 0) & (near != labels[:, None]))
-        best = near[at, ranks]
-        weights = expit(3 * self.look_up(rows[at], best)[0])
-        with_best = self._lift(rows, labels, at, best, weights)
-        columns = [score, np.log(count + 0.5), score - mean, mean, of_others, n_others]
-        columns += [*with_others, *with_best, np.log1p(rank), self.top[rows]]
-        return np.column_stack([*columns, lacks, score - lacks])
+        near = near[at, ranks]
+        weights = expit(3 * self.look_up(rows[at], near)[0])
+        with_best = self._lift(rows, labels, at, near, weights)
+        # 3. Score of the best label that the row lacks.
+        lost, _ = self.look_up(rows, removed)
+        lacks = np.where(removed < 0, self.lacks[rows], np.maximum(self.lacks[rows], lost))
+        columns = [score, np.log(count + 0.5), score - mean, mean, *with_others, *with_best]
+        return np.column_stack([*columns, np.log1p(rank), self.top[rows], lacks, score - lacks])
 
     def _lift(
         self, rows: np.ndarray, labels: np.ndarray, at: np.ndarray, near: np.ndarray, w: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return logs of mean and largest share of rows with labels `near`, by that of all rows."""
-        own = self.has(rows, labels)
+        own = _entries(self.given, rows, labels)
         prior = (self.counts[labels] - own + 0.5) / self.n
-        is_near = self.has(rows[at], near)
+        is_near = _entries(self.given, rows[at], near)
         both = _entries(self.together, labels[at], near) - own[at] * is_near
         n_near = self.counts[near] - is_near
         shares = np.bincount(at, w * both / np.maximum(n_near, 1), len(rows))
