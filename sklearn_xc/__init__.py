@@ -20,6 +20,7 @@ _PUBLIC = {
     "NGAMEEmbeddingXC": "sklearn_xc.embedding",
     "OvALinearXC": "sklearn_xc.one_vs_all",
     "OvALinearXCCV": "sklearn_xc.one_vs_all",
+    "SKOPS_TRUSTED_TYPES": "sklearn_xc._state.values",
     "SoftmaxUMax": "sklearn_xc.softmax",
     "StackingXC": "sklearn_xc.ensemble.stacking",
     "TextClassifierXC": "sklearn_xc.text",

@@ -93,6 +93,15 @@ _MAX_DEPTH = 10
 _N_CODE_POINTS = 0x110000
 
 
+def __getattr__(name: str) -> Any:
+    """Return `SKOPS_TRUSTED_TYPES`, which needs all classes: those of ours, and of their values."""
+    if name != "SKOPS_TRUSTED_TYPES":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    ours = [class_named(one) for one, where in MODULES.items() if where.startswith("sklearn_xc")]
+    kinds = [kind for kind in (*ours, *TYPES.values(), np.dtype, Bunch) if kind is not None]
+    return tuple(f"{kind.__module__}.{kind.__name__}" for kind in kinds)
+
+
 def name_of(kind: type) -> str | None:
     """Return the name by which a file may name a class, or None if there is none."""
     return kind.__name__ if class_named(kind.__name__) is kind else None

@@ -18,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
+import sklearn_xc
 from sklearn_xc import LabelHierarchy, TextClassifierXC
 from sklearn_xc._state.schema import check_attributes
 from sklearn_xc._state.values import Reader, Writer
@@ -137,6 +138,13 @@ def test_transformers_of_scikit_learn_come_back(fitted, X):
     check_attributes(back, "")
     one, other = (sp.csr_array(each.transform(X), dtype=float) for each in (fitted, back))
     np.testing.assert_array_equal(one.toarray(), other.toarray())
+
+
+def test_skops_trusts_what_its_list_names(xy):
+    skops = pytest.importorskip("skops.io")
+    clf = sklearn_xc.OvALinearXC().fit(*xy)
+    loaded = skops.loads(skops.dumps(clf), trusted=sklearn_xc.SKOPS_TRUSTED_TYPES)
+    assert (loaded.predict(xy[0]) != clf.predict(xy[0])).nnz == 0
 
 
 def test_a_hierarchy_comes_back():
