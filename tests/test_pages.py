@@ -1,17 +1,19 @@
 """The code on the pages of the documentation runs.
 
 All Python blocks of a page run one after the other, in one namespace and an empty folder. Two
-comments, which a reader of the page does not see, help::
+comments, which a reader of the page does not see, help; blocks with a third need other packages::
 
     <!-- run first
     X, Y = ...
     -->                 code that runs in its place, for what the reader has already
     <!-- not run: why -->    above a block that is only parsed
+    <!-- needs: NAME NAME -->    above a block that runs in slow tests, where these are installed
 """
 
 import ast
 import re
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,17 +23,20 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _PART = re.compile(
     r"^(?P<indent> *)```python\n(?P<code>.*?)^ *```$|"
     r"^<!-- run first\n(?P<first>.*?)^-->$|"
-    r"^<!-- not run: (?P<why>[^>]+) -->$",
+    r"^<!-- (?P<kind>not run|needs): (?P<why>[^>]+) -->$",
     re.MULTILINE | re.DOTALL,
 )
 
 
 def parts_of(text):
-    """Return (line, code, is run) of each block of Python, and of what runs in its place."""
+    """Return (line, code, is run) of each block of Python, and of what runs in its place.
+
+    The last is True, False, or the names of the packages that a block needs.
+    """
     found, is_run = [], True
     for match in _PART.finditer(text):
         if match["why"] is not None:
-            is_run = False
+            is_run = match["kind"] == "needs" and match["why"].split()
             continue
         code = match["first"]
         if code is None:
@@ -49,21 +54,26 @@ def pages_with_code():
 
 
 @pytest.mark.parametrize("page", pages_with_code(), ids=lambda page: page.name)
-def test_code_runs(page, tmp_path, monkeypatch):
+def test_code_runs(page, tmp_path, monkeypatch, with_tools=False):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     namespace = {"__name__": "__main__"}
     for line, code, is_run in parts_of(page.read_text(encoding="utf-8")):
         tree = ast.parse(code, f"{page.name}:{line}")
         ast.increment_lineno(tree, line - 1)
-        if is_run:
+        if is_run is True or (with_tools and is_run and all(map(find_spec, is_run))):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 exec(compile(tree, str(page), "exec"), namespace)
 
 
+@pytest.mark.slow
+def test_code_with_other_tools_runs(tmp_path, monkeypatch):
+    test_code_runs(ROOT / "docs" / "with_other_tools.md", tmp_path, monkeypatch, with_tools=True)
+
+
 def test_blocks_are_found_with_their_lines():
     text = "a\n```python\nx = 1\n```\n<!-- not run: slow -->\n  ```python\n  y = 2\n  ```\n"
     assert parts_of(text) == [(3, "x = 1\n", True), (7, "y = 2\n", False)]
-    text = "<!-- run first\nx = 1\n-->\n\n```python\ny = x\n```\n"
-    assert parts_of(text) == [(2, "x = 1\n", True), (6, "y = x\n", True)]
+    text = "<!-- run first\nx = 1\n-->\n\n<!-- needs: a b -->\n```python\ny = x\n```\n"
+    assert parts_of(text) == [(2, "x = 1\n", True), (7, "y = x\n", ["a", "b"])]
