@@ -53,8 +53,7 @@ def pages_with_code():
     return [page for page in PAGES if parts_of(page.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.parametrize("page", pages_with_code(), ids=lambda page: page.name)
-def test_code_runs(page, tmp_path, monkeypatch, with_tools=False):
+def run(page, tmp_path, monkeypatch, *, with_tools):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     namespace = {"__name__": "__main__"}
@@ -67,9 +66,14 @@ def test_code_runs(page, tmp_path, monkeypatch, with_tools=False):
                 exec(compile(tree, str(page), "exec"), namespace)
 
 
+@pytest.mark.parametrize("page", pages_with_code(), ids=lambda page: page.name)
+def test_code_runs(page, tmp_path, monkeypatch):
+    run(page, tmp_path, monkeypatch, with_tools=False)
+
+
 @pytest.mark.slow
 def test_code_with_other_tools_runs(tmp_path, monkeypatch):
-    test_code_runs(ROOT / "docs" / "with_other_tools.md", tmp_path, monkeypatch, with_tools=True)
+    run(ROOT / "docs" / "with_other_tools.md", tmp_path, monkeypatch, with_tools=True)
 
 
 def test_blocks_are_found_with_their_lines():
