@@ -49,11 +49,14 @@ def parts_of(text):
 
 
 def pages_with_code():
-    """Return the pages that have blocks of Python."""
-    return [page for page in PAGES if parts_of(page.read_text(encoding="utf-8"))]
+    """Return the pages that have blocks of Python; last, as slow, one with other packages."""
+    pages = [page for page in PAGES if parts_of(page.read_text(encoding="utf-8"))]
+    slow = pytest.param(ROOT / "docs/with_other_tools.md", True, id="tools", marks=pytest.mark.slow)
+    return [*(pytest.param(page, False, id=page.name) for page in pages), slow]
 
 
-def run(page, tmp_path, monkeypatch, *, with_tools):
+@pytest.mark.parametrize(("page", "with_tools"), pages_with_code())
+def test_code_runs(page, with_tools, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     namespace = {"__name__": "__main__"}
@@ -64,16 +67,6 @@ def run(page, tmp_path, monkeypatch, *, with_tools):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 exec(compile(tree, str(page), "exec"), namespace)
-
-
-@pytest.mark.parametrize("page", pages_with_code(), ids=lambda page: page.name)
-def test_code_runs(page, tmp_path, monkeypatch):
-    run(page, tmp_path, monkeypatch, with_tools=False)
-
-
-@pytest.mark.slow
-def test_code_with_other_tools_runs(tmp_path, monkeypatch):
-    run(ROOT / "docs" / "with_other_tools.md", tmp_path, monkeypatch, with_tools=True)
 
 
 def test_blocks_are_found_with_their_lines():
