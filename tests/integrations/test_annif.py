@@ -6,6 +6,7 @@ an environment is made, by pip.
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -143,6 +144,14 @@ def test_what_cannot_be_is_an_error_of_annif(place, arguments, problem):
     assert "Error: " in str(caught.value)
     assert problem in place.output()
     assert "Traceback" not in place.output()
+
+
+def test_hyperopt_finds_settings(place):
+    place.run("hyperopt", "words", "train.tsv", "--trials", "2", "--metric", "NDCG")
+    assert re.search(r"score 0\.\d+ with:\n---\nset\.C=\S+\nmin_df=[123]\n---", place.output())
+    with pytest.raises(RuntimeError):
+        place.run("hyperopt", "ngame", "train.tsv", "--trials", "1")
+    assert "set.C: NGAMEEmbeddingXC has no parameter 'C'" in place.output()
 
 
 def test_the_web_interface_says_the_same(place, works):

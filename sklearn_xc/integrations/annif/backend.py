@@ -1,14 +1,22 @@
 """The backend ``sklearn_xc`` as Annif calls it."""
 
+import copy
 import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import joblib
 import numpy as np
-from annif.backend.backend import AnnifBackend
+from annif.backend.hyperopt import (
+    AnnifHyperoptBackend,
+    HPObjective,
+    HPRecommendation,
+    HyperparameterOptimizer,
+)
+from annif.eval import EvaluationBatch
 from annif.exception import (
     ConfigurationException,
     NotInitializedException,
@@ -21,10 +29,53 @@ from scipy.sparse import csr_array
 from sklearn_xc import load
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.integrations.annif import tagging
-from sklearn_xc.integrations.annif.settings import BACKEND, SettingsError, read_count, read_settings
+from sklearn_xc.integrations.annif.settings import (
+    BACKEND,
+    DEFAULTS,
+    SettingsError,
+    read_count,
+    read_settings,
+)
+
+#: Least and largest values that `annif hyperopt` tries.
+_CS, _MIN_DFS = (0.1, 4.0), (1, 3)
 
 
-class SklearnXCBackend(AnnifBackend):
+class _Objective(HPObjective):
+    """Trains a project with other settings, without calibration, and scores documents held out."""
+
+    @classmethod
+    def objective(cls, trial: Any, args: dict[str, Any]) -> float:
+        backend, metric, test = copy.copy(args["backend"]), args["metric"], args["test"]
+        params = {
+            **backend.params,
+            "calibration": "none",
+            "set.C": trial.suggest_float("set.C", *_CS, log=True),
+            "min_df": trial.suggest_int("min_df", *_MIN_DFS),
+        }
+        backend._use(backend._make_model(params).fit(*args["train"]))
+        batch = EvaluationBatch(backend.project.subjects)
+        subjects = [document.subject_set for document in test]
+        batch.evaluate_many(backend._suggest_batch(test, params), subjects)
+        return float(batch.results(metrics=[metric])[metric])
+
+
+class _Optimizer(HyperparameterOptimizer):
+    """Tells the objective its documents, of which it holds out every fifth."""
+
+    def _prepare(self, n_jobs: int = 1) -> dict[str, Any]:
+        documents = list(self._corpus.documents)
+        kept = SimpleNamespace(documents=[one for i, one in enumerate(documents) if i % 5])
+        train = self._backend._read(kept)
+        test = documents[::5]
+        return {"backend": self._backend, "train": train, "test": test, "metric": self._metric}
+
+    def _postprocess(self, study: Any) -> HPRecommendation:
+        lines = [f"{name}={value:.3g}" for name, value in study.best_params.items()]
+        return HPRecommendation(lines, study.best_value)
+
+
+class SklearnXCBackend(AnnifHyperoptBackend):
     """An estimator of sklearn_xc behind a project of Annif.
 
     The model is a folder in that of the project: a saved ``TextClassifierXC`` whose labels are
@@ -33,6 +84,7 @@ class SklearnXCBackend(AnnifBackend):
 
     name = BACKEND
     MODEL_FOLDER = "sklearn_xc-model"
+    DEFAULT_PARAMETERS = DEFAULTS
 
     _model: Any = None
     _subject_ids: np.ndarray
@@ -67,6 +119,28 @@ class SklearnXCBackend(AnnifBackend):
                 f"{error} Train the project again.", backend_id=self.backend_id
             ) from error
         self._use(model)
+
+    def get_hp_optimizer(self, corpus: Any, metric: str) -> HyperparameterOptimizer:
+        """Return an optimizer of ``set.C`` and ``min_df``.
+
+        Parameters
+        ----------
+        corpus : annif.corpus.DocumentCorpus
+            Documents with subjects: every fifth is held out.
+        metric : str
+            One of Annif's.
+
+        Returns
+        -------
+        HyperparameterOptimizer
+
+        Raises
+        ------
+        ConfigurationException
+            For an estimator without C.
+        """
+        self._configured(lambda: self._make_model({**self.params, "set.C": 1.0}))
+        return _Optimizer(self, corpus, metric, _Objective)
 
     def _train(self, corpus: Any, params: dict[str, Any], jobs: int = 0) -> None:
         if corpus == "cached":

@@ -21,7 +21,9 @@ ESTIMATORS = (
 CALIBRATIONS = ("spline", "sigmoid", "none")
 #: Parameters of the estimator and of the vectorizer begin so.
 _PREFIXES = {"set": "estimator", "vectorizer": "vectorizer"}
-_KEYS = (*_PREFIXES, "estimator", "calibration", "min_df")
+#: Of the other keys; Annif shows them as those of the backend.
+DEFAULTS = {"estimator": "OvALinearXC", "calibration": "spline", "min_df": 1}
+_KEYS = (*_PREFIXES, *DEFAULTS)
 #: Keys that Annif itself reads.
 _ANNIF_KEYS = (
     *("name", "language", "backend", "vocab", "analyzer"),
@@ -80,11 +82,12 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
     >>> read_settings({"language": "en", "set.C": "1"}).parameters
     {'C': 1}
     """
-    estimator = str(config.get("estimator", "OvALinearXC"))
+    config = {**DEFAULTS, **config}
+    estimator = str(config["estimator"])
     if estimator not in ESTIMATORS:
         raise SettingsError(f"estimator must be one of {', '.join(ESTIMATORS)}. Got {estimator!r}.")
     _refuse_unknown_keys(config)
-    calibration = str(config.get("calibration", "spline")).lower()
+    calibration = str(config["calibration"]).lower()
     if calibration not in CALIBRATIONS:
         raise SettingsError(
             f"calibration must be one of {', '.join(CALIBRATIONS)}. Got {calibration!r}."
