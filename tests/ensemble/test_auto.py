@@ -64,7 +64,7 @@ def test_the_first_is_kept_unless_another_is_clearly_ahead(data, fold):
 
 
 def test_a_stack_that_is_ahead_is_that_of_stackingxc(data, fold, monkeypatch):
-    monkeypatch.setattr("sklearn_xc.ensemble.auto._STACK_AHEAD", -100.0)
+    monkeypatch.setattr("sklearn_xc.ensemble.auto._AHEAD", -100.0)
     X, Y = data
     members = [("ova", strong()), ("softmax", ImplicitSoftmaxSGD(max_iter=2, random_state=0))]
     auto = AutoXC(members, cv=[fold], random_state=0).fit(X, Y)
