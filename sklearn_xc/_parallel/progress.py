@@ -23,8 +23,10 @@ Model = Callable[[], dict[str, Any]]
 _DEADLINE: ContextVar[float] = ContextVar("deadline", default=float("inf"))
 
 
-class OutOfTime(Exception):  # noqa: N818  handled by who sets the limit, never seen by users
+class OutOfTime(BaseException):
     """A fit has reached its time limit.
+
+    A BaseException, as KeyboardInterrupt is, so that searches do not take it for a failed fit.
 
     Attributes
     ----------
@@ -223,7 +225,7 @@ class Progress:
         *,
         is_whole: bool = False,
     ) -> None:
-        self.task, self._lines, self._part, self._n_parts = task, lines, part, n_parts
+        self.task, self._lines, self._part, self.n_parts = task, lines, part, n_parts
         self._sizes, self._is_whole = sizes, is_whole
         self._costs = sizes if costs is None else costs
         self._total = float((n_parts or 0) if self._costs is None else sum(self._costs))
@@ -281,7 +283,7 @@ class Progress:
             task.end()
         self._open.clear()
         if self._lines is not None:
-            is_short = self._n_parts is not None and self.n_ended < self._n_parts
+            is_short = self.n_parts is not None and self.n_ended < self.n_parts
             self._lines.close(was_stopped=self.was_stopped and is_short)
         if not self._is_whole:
             self.task.end()

@@ -8,12 +8,14 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import Bunch
 
 from sklearn_xc._input.data import as_rows
-from sklearn_xc._input.sklearn_private import Interval, safe_indexing
+from sklearn_xc._input.sklearn_private import BaseComposition, Interval, safe_indexing
+from sklearn_xc._labels.features import LabelFeatures
 from sklearn_xc._parallel.progress import Fit, OutOfTime, Progress, at_most, duration, say
 from sklearn_xc._warnings import warn
 from sklearn_xc.ensemble.held_out import (
@@ -28,7 +30,7 @@ from sklearn_xc.ensemble.stacking import StackingXC
 from sklearn_xc.ensemble.stacking.pairs import topk_of_pairs
 from sklearn_xc.ensemble.thresholds import ThresholdTuner
 from sklearn_xc.ensemble.wrapped import reads_features
-from sklearn_xc.exceptions import MemoryBudgetError, UnseenLabelWarning
+from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics.hits import find_hits
 from sklearn_xc.metrics.propensity_scored import propensities_of, psp_at_k
 
@@ -100,8 +102,8 @@ class AutoXC(ThresholdTuner):
 
     Candidates are fitted without the held-out rows, cheapest first, and compared by P@1 on these
     rows. The first is kept unless another is ahead by more than two standard errors of the
-    difference, and so is the best beside its stack with the best of another kind. What is chosen is
-    fitted to all rows, and thresholds are tuned on the answers there are.
+    difference, and so is the best beside its stack with the best of another class. What is chosen
+    is fitted to all rows, and thresholds are tuned on the answers there are.
 
     Parameters
     ----------
@@ -141,7 +143,7 @@ class AutoXC(ThresholdTuner):
     fit_report_ : dict of ndarray
         One row per candidate, as ``pandas.DataFrame(clf.fit_report_)`` shows it: ``name``; ``P@1``
         and ``PSP@1`` on the held-out rows; ``seconds`` and ``cpu_seconds`` of the trial;
-        ``outcome``: "chosen", or why it was not tried.
+        ``outcome``: "chosen", "" if another was, or why there is no result.
     classes_, thresholds_, threshold_, group_edges_, label_counts_, n_samples_fit_
         As in :class:`~sklearn_xc.ThresholdTuner`.
     n_features_in_, feature_names_in_
@@ -168,6 +170,8 @@ class AutoXC(ThresholdTuner):
     estimator = None
     objective, per, beta, min_precision, n_groups = "micro_f1", "frequency_group", 1.0, 0.5, 5
     _part_name = LearnsFromHeldOut._part_name
+    _check_members = StackingXC._check_members
+    _validate_names = BaseComposition._validate_names
 
     _parameter_constraints: dict = {  # noqa: RUF012
         **LearnsFromHeldOut._parameter_constraints,
@@ -211,7 +215,7 @@ class AutoXC(ThresholdTuner):
 
     def _candidates(self) -> Members:
         if self.estimators is not None:
-            return self.estimators
+            return self._check_members()
         # Imported where they are used, as they take a second.
         from sklearn_xc import ImplicitSoftmaxSGD, NGAMEEmbeddingXC, OvALinearXC
 
@@ -224,6 +228,9 @@ class AutoXC(ThresholdTuner):
         found.append((_MEANS, NGAMEEmbeddingXC(max_iter=0, classifier_max_iter=0)))
         if self.label_features is not None:
             found.append((_NGAME, NGAMEEmbeddingXC()))
+        if sklearn.get_config()["enable_metadata_routing"]:
+            for _, estimator in found:
+                estimator.set_fit_request(sample_weight=True)
         return found
 
     def _routed_parts(self) -> dict[str, Any]:
@@ -242,11 +249,6 @@ class AutoXC(ThresholdTuner):
         budget = np.inf if self.time_budget is None else _PLANNED * self.time_budget
         self._ends_at = time.perf_counter() + budget
         members = self._candidates()
-        if not members or not all(isinstance(one, tuple) and len(one) == 2 for one in members):
-            raise ValueError(
-                f"{type(self).__name__}: estimators must be a list of pairs (name, estimator). Got "
-                f"{members!r}."
-            )
         held_out, _, progress = self._fit_held_out(members, X, y, sample_weight, params, fit)
         progress.close()
         return held_out
@@ -265,19 +267,24 @@ class AutoXC(ThresholdTuner):
         scales = [np.count_nonzero(held_out.weight) / len(np.unique(train)) for train, _ in folds]
         rows = [test for _, test in folds]
         held_out = held_out._replace(rows=rows, counts=counts, scales=scales)
+        depth = max(fits.k, StackingXC([])._depth())  # a stack learns from more than `top_k`
+        fits = replace(fits, k=min(depth, len(self.classes_)))
         course = _Course(self, folds, fits, held_out, progress, vars(self).pop("_ends_at"))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # this estimator warns itself
             for name, estimator in members:
                 course.consider(name, self._equipped(estimator, held_out.seed))
             held_out = course.finish()
-        progress.task.expect(course.n_parts - len(members) * (len(folds) + 1))
+        progress.task.expect(course.n_parts - course.n_expected)
         return held_out
 
     def _equipped(self, estimator: Any, seed: int) -> Any:
         """Return a clone that has what this estimator was given."""
+        features = self.label_features
+        if features is not None and not isinstance(features, LabelFeatures):
+            features = LabelFeatures(features, classes=self.classes_)  # folds may lack classes
         given = {
-            "label_features": self.label_features,
+            "label_features": features,
             "label_names": self.label_names,
             "n_jobs": self.n_jobs,
             "random_state": seed,
@@ -310,7 +317,7 @@ class _Course:
         #: The candidate for which time was too short, and the seconds that it needs.
         self.first: tuple[str, Any] | None = None
         self.needed = 0.0
-        self.n_parts = 0
+        self.n_parts, self.n_expected = 0, progress.n_parts
         self.propensities = propensities_of(owner.label_counts_, owner.n_samples_fit_)
 
     def left(self) -> float:
@@ -349,6 +356,7 @@ class _Course:
         seconds = self.left() * n_folds / n_fits
         if self.best is not None:
             seconds = min(seconds, self.left() - self.best.final_seconds)
+        n_ended = self.progress.n_ended
         try:
             if seconds <= 0 or self.first is not None:
                 raise OutOfTime(0.0)
@@ -357,9 +365,10 @@ class _Course:
         except OutOfTime as error:
             if self.best is None and self.first is None:
                 self.first = name, estimator
-                self.needed = (time.perf_counter() - began[0]) / max(error.share, 1e-3)
+                done = self.progress.n_ended - n_ended + error.share
+                self.needed = (time.perf_counter() - began[0]) / max(done, 1e-3)
             return "no time left"
-        except (MemoryBudgetError, TypeError, ValueError) as error:
+        except Exception as error:
             if self.best is None:
                 raise
             warn(f"{type(owner).__name__}: without {name}: {error}", FitFailedWarning)
@@ -400,7 +409,9 @@ class _Course:
             stack._keep_frequencies(self.fits.X, self.held_out, reads_matrix=reads_matrix)
             fitted = [(chosen.name, stack)]
         self._keep(chosen.name, fitted)
-        return self.held_out._replace(answers=[[one] for one in chosen.answers])
+        k = self.owner._depth()
+        answers = [[Answers(*(part[:, :k] for part in one))] for one in chosen.answers]
+        return self.held_out._replace(answers=answers)
 
     def _stack(self) -> tuple[Trial, StackingXC] | None:
         """Return a stack of the best and the best of another kind, if it is ahead of both."""
@@ -457,12 +468,16 @@ class _Course:
         n = int(_CAUTION * self.left() / self.needed * len(train))
         while True:
             rows = np.sort(order[: max(_FEWEST, n)])
+            self.progress.task.expect(1)
+            self.n_expected += 1
             job = self._job(name, estimator, rows, None)
             try:
                 with at_most(np.inf if n <= _FEWEST else _CAUTION * self.left()):
                     (done,) = fits.run([job], 1, self.progress)
                 break
             except OutOfTime as error:
+                if n <= _FEWEST:  # of a limit around this fit
+                    raise
                 n = int(0.5 * error.share * n)
         budget = duration(float(owner.time_budget))
         warn(

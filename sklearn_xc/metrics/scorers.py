@@ -278,8 +278,9 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
 
     Notes
     -----
-    Where an estimator of this package has been imported, ``scoring=`` of scikit-learn itself knows
-    these names for k of 1, 3, 5 and 10, such as ``GridSearchCV(..., scoring="P@1")``.
+    Where an estimator of this package has been imported, ``scoring=`` of scikit-learn's
+    ``model_selection`` knows these names for k of 1, 3, 5 and 10, such as ``GridSearchCV(...,
+    scoring="P@1")``.
 
     Examples
     --------

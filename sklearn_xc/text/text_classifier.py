@@ -108,8 +108,8 @@ class TextClassifierXC(
         :class:`~sklearn_xc.OvALinearXC` starts at its last weights, also inside thresholds,
         probabilities and stacks; words and labels are matched by name. It ends at the same optimum,
         within its `tol`. All other classifiers are fitted from nothing, and so are classifiers that
-        read texts themselves. What :class:`~sklearn_xc.AutoXC` has chosen is kept, in a
-        :class:`~sklearn_xc.ThresholdTuner`.
+        read texts themselves. What :class:`~sklearn_xc.AutoXC` has chosen among its own candidates
+        is kept.
 
     Attributes
     ----------
@@ -250,7 +250,7 @@ class TextClassifierXC(
         if last is not None:
             self._start_at(*last, y, n)
         # The default classifier requests no weights, and gets them all the same.
-        routing = None if self.classifier is not None else False
+        routing = False if self.classifier is None or isinstance(self.classifier, str) else None
         with (
             sklearn.config_context(enable_metadata_routing=routing),
             progress.part(name="classifier").around(self.classifier_),
@@ -282,7 +282,11 @@ class TextClassifierXC(
                 part._start_at(fitted_counterpart(last, key), feature_names, present)
 
     def _parts_of_classifier(self) -> dict[str, Any]:
-        return {"": self.classifier_, **self.classifier_.get_params(deep=True)}
+        found, prefix = self.classifier_, ""
+        if isinstance(found, AutoXC) and found.estimators is not None:
+            found, prefix = found.estimators[0][1], "estimator"  # the last choice
+        parts = found.get_params(deep=True).items()
+        return {prefix: found, **{f"{prefix}__{key}".lstrip("_"): part for key, part in parts}}
 
     #: A classifier that takes no weights refuses them itself.
     _weighs_answers = False
@@ -655,8 +659,9 @@ class TextClassifierXC(
         """Return a clone of the classifier that has the names of labels, and their texts."""
         classifier = self._given_classifier
         is_auto = isinstance(classifier, AutoXC)
-        if is_auto and self.warm_start and hasattr(self, "classifier_"):
-            classifier = self._last_choice(classifier)
+        has_chosen = self.warm_start and isinstance(getattr(self, "classifier_", None), AutoXC)
+        if is_auto and has_chosen and classifier.estimators is None:
+            classifier = clone(classifier).set_params(estimators=self._last_choice())
         if classifier is None:
             is_one_class = len(np.shape(y)) == 1
             classifier = OvALinearXC() if is_one_class else self._default_part("classifier")
@@ -692,15 +697,12 @@ class TextClassifierXC(
             )
         return classifier.set_params(**given)
 
-    def _last_choice(self, auto: AutoXC) -> ThresholdTuner:
-        """Return what was chosen in the last fit, with thresholds, and without its labels."""
+    def _last_choice(self) -> list[tuple[str, Any]]:
+        """Return what was chosen in the last fit, without what is known of its labels."""
         chosen = clone(self.classifier_.estimator_)
         of_labels = ("label_features", "label_names")
         known = (key for key in chosen.get_params(deep=True) if key.split("__")[-1] in of_labels)
-        chosen.set_params(**dict.fromkeys(known))
-        return ThresholdTuner(
-            chosen, min_labels=auto.min_labels, top_k=auto.top_k, random_state=auto.random_state
-        )
+        return [("last choice", chosen.set_params(**dict.fromkeys(known)))]
 
     def _names_of(self, y: Any) -> np.ndarray | None:
         """Return the names of the labels, as far as y has any."""

@@ -63,15 +63,16 @@ def test_the_first_is_kept_unless_another_is_clearly_ahead(data, fold):
     assert found.fit_report_["outcome"].tolist() == ["chosen", ""]
 
 
-def test_a_stack_that_is_ahead_is_that_of_stackingxc(data, fold, monkeypatch):
+@pytest.mark.parametrize("top_k", [1, 100])
+def test_a_stack_that_is_ahead_is_that_of_stackingxc(data, fold, monkeypatch, top_k):
     monkeypatch.setattr("sklearn_xc.ensemble.auto._AHEAD", -100.0)
     X, Y = data
     members = [("ova", strong()), ("softmax", ImplicitSoftmaxSGD(max_iter=2, random_state=0))]
-    auto = AutoXC(members, cv=[fold], random_state=0).fit(X, Y)
+    auto = AutoXC(members, cv=[fold], top_k=top_k, random_state=0).fit(X, Y)
     assert auto.fit_report_["name"].tolist() == ["ova", "softmax", "ova + softmax"]
     assert auto.fit_report_["outcome"][2] == "chosen"
     seed = auto.estimator_.random_state
-    stack = StackingXC(members, cv=[fold], random_state=seed).fit(X, Y)
+    stack = StackingXC(members, cv=[fold], top_k=top_k, random_state=seed).fit(X, Y)
     assert auto.fit_report_["P@1"][2] == stack.fit_report_["P@1"][2]
     for ours, theirs in zip(auto.predict_topk(X, 5), stack.predict_topk(X, 5), strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -120,6 +121,22 @@ def test_a_fit_that_is_over_time_ends_at_its_next_part(data, monkeypatch):
     assert auto.fit_report_["outcome"].tolist() == ["chosen", "no time left", "no time left"]
 
 
+def test_a_fit_of_fewer_rows_may_be_stopped_too(data, monkeypatch):
+    """A fit takes five minutes, and with at most 200 rows no time."""
+    X, Y = (np.tile(one.toarray(), (20, 1)) for one in data)
+    now = [0.0]
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+
+    class Slow(ImplicitSoftmaxSGD):
+        def fit(self, X, y):
+            now[0] += 300.0 * (len(X) > 200)
+            return super().fit(X, y)
+
+    slow = Slow(max_iter=3, early_stopping=False)
+    with pytest.warns(UserWarning, match="fitted to 10[0-9] of"):
+        AutoXC([("slow", slow)], time_budget=600.0, cv=0.3).fit(X, Y)
+
+
 def test_names_are_label_texts(tmp_path):
     """Only its name tells what the last label is, in rows where one-vs-all has seen it once."""
     rng = np.random.default_rng(0)
@@ -137,8 +154,10 @@ def test_names_are_label_texts(tmp_path):
     assert loaded.predict(texts) == tagger.predict(texts)
 
     kind = type(tagger.classifier_.estimator_)
+    assert tagger.classifier_.fit_report_["name"].tolist() != ["last choice"]
     loaded.set_params(warm_start=True).fit(
         [*texts, "w0 new"], [*([words[tag]] for tag in tags), ["new"]]
     )
     assert type(loaded.classifier_.estimator_) is kind
+    assert loaded.classifier_.fit_report_["name"].tolist() == ["last choice"]
     assert "new" in loaded.classes_
