@@ -259,7 +259,8 @@ class TextClassifierXC(
             params = self._routed(sample_weight, {}).classifier.fit
             self.classifier_.fit(features, y, **params)
         for part in self._parts_of_classifier().values():
-            getattr(part, "__dict__", {}).pop("_start", None)
+            if "_start" in getattr(part, "__dict__", {}):
+                del part.__dict__["_start"]
         self._unseen_labels = np.empty(0, np.int64)
         if not hasattr(unwrap(self.classifier_, None)[0], "predict_topk"):
             counts = check_targets(self, y, n).label_counts(np.ones(n, bool))
@@ -278,7 +279,7 @@ class TextClassifierXC(
         targets = check_targets(self, y, n)
         present = targets.classes, targets.label_counts(np.ones(n, bool))
         for key, part in self._parts_of_classifier().items():
-            if hasattr(part, "_start_at"):
+            if hasattr(part, "_start_at") and not isinstance(part, type):
                 part._start_at(fitted_counterpart(last, key), feature_names, present)
 
     def _parts_of_classifier(self) -> dict[str, Any]:
