@@ -262,11 +262,7 @@ class AutoXC(ThresholdTuner):
         progress: Progress,
     ) -> HeldOutAnswers:
         """Try candidates, and fit the best one to all rows; return its answers."""
-        n = len(held_out.weight)
-        counts = [fits.targets.counts_among(train, n) for train, _ in folds]
-        scales = [np.count_nonzero(held_out.weight) / len(np.unique(train)) for train, _ in folds]
-        rows = [test for _, test in folds]
-        held_out = held_out._replace(rows=rows, counts=counts, scales=scales)
+        held_out = held_out.of_folds(folds)
         depth = max(fits.k, StackingXC([])._depth())  # a stack learns from more than `top_k`
         fits = replace(fits, k=min(depth, len(self.classes_)))
         course = _Course(self, folds, fits, held_out, progress, vars(self).pop("_ends_at"))
@@ -485,10 +481,7 @@ class _Course:
             f"about {duration(self.needed)} twice: it was fitted to {len(rows)} of {len(order)} "
             "rows, and nothing else was tried."
         )
-        counts = [fits.targets.counts_among(rows, len(self.held_out.weight))]
-        scales = [np.count_nonzero(self.held_out.weight) / len(rows)]
-        held_out = self.held_out._replace(rows=[test], counts=counts, scales=scales)
-        self.table[0] = (*self.table[0][:-1], "chosen")
+        held_out = self.held_out.of_folds([(rows, test)])
         self._keep(name, [(name, done.result)])
         X = safe_indexing(as_rows(fits.X), test)
         return held_out._replace(answers=[[owner._ask_member(name, done.result, X, fits.k)]])

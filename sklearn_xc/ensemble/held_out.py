@@ -97,6 +97,15 @@ class HeldOutAnswers(NamedTuple):
     weight: np.ndarray
     seed: int
 
+    def of_folds(self, folds: Sequence[tuple[np.ndarray, np.ndarray]]) -> "HeldOutAnswers":
+        """Return the same with the rows, counts and scales of folds (training, held-out rows)."""
+        n, n_there = len(self.weight), np.count_nonzero(self.weight)
+        return self._replace(
+            rows=[test for _, test in folds],
+            counts=[self.targets.counts_among(train, n) for train, _ in folds],
+            scales=[n_there / len(np.unique(train)) for train, _ in folds],
+        )
+
     @property
     def truth(self) -> sp.csr_array:
         """The labels of all instances, an indicator of shape (n, n_labels)."""
@@ -522,17 +531,13 @@ class LearnsFromHeldOut(RoutesFit, XCClassifier):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # this estimator warns itself
             done = fits.run(jobs, self.n_jobs, progress)
-        m, n = len(members), len(held_out.weight)
+        m = len(members)
         by_fold = [done[first : first + m] for first in range(0, len(done), m)]
         self._keep(
             [(name, one.result) for (name, _), one in zip(members, by_fold[-1], strict=True)]
         )
-        n_there = np.count_nonzero(held_out.weight)
-        return held_out._replace(
+        return held_out.of_folds(folds)._replace(
             answers=[[one.result for one in fold] for fold in by_fold[:-1]],
-            rows=[test for _, test in folds],
-            counts=[fits.targets.counts_among(train, n) for train, _ in folds],
-            scales=[n_there / len(np.unique(train)) for train, _ in folds],
             seconds=np.sum([[one.seconds for one in fold] for fold in by_fold], axis=0),
         )
 

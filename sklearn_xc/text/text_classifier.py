@@ -48,6 +48,9 @@ from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.one_vs_all import OvALinearXC
 from sklearn_xc.text.inputs import check_texts, estimator_reads_texts, fit_with_label_texts
 
+#: The name of the only candidate of an AutoXC that starts at the last fit.
+_LAST = "last choice"
+
 
 def _has(method: str) -> Any:
     """Return a check, for ``available_if``, that the classifier has a method."""
@@ -284,8 +287,8 @@ class TextClassifierXC(
 
     def _parts_of_classifier(self) -> dict[str, Any]:
         found, prefix = self.classifier_, ""
-        if isinstance(found, AutoXC) and found.estimators is not None:
-            found, prefix = found.estimators[0][1], "estimator"  # the last choice
+        if isinstance(found, AutoXC) and found.estimators and found.estimators[0][0] == _LAST:
+            found, prefix = found.estimators[0][1], "estimator"
         parts = found.get_params(deep=True).items()
         return {prefix: found, **{f"{prefix}__{key}".lstrip("_"): part for key, part in parts}}
 
@@ -703,7 +706,7 @@ class TextClassifierXC(
         chosen = clone(self.classifier_.estimator_)
         of_labels = ("label_features", "label_names")
         known = (key for key in chosen.get_params(deep=True) if key.split("__")[-1] in of_labels)
-        return [("last choice", chosen.set_params(**dict.fromkeys(known)))]
+        return [(_LAST, chosen.set_params(**dict.fromkeys(known)))]
 
     def _names_of(self, y: Any) -> np.ndarray | None:
         """Return the names of the labels, as far as y has any."""
