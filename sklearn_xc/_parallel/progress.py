@@ -49,6 +49,12 @@ def at_most(seconds: float) -> Iterator[None]:
         _DEADLINE.reset(token)
 
 
+def check_time() -> None:
+    """Raise OutOfTime after the time of ``at_most``, where a step takes longer than its parts."""
+    if time.perf_counter() > _DEADLINE.get():
+        raise OutOfTime(0.0)
+
+
 class Task:
     """A task of a fit, for callbacks.
 

@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_xc._input.data import read_only
+from sklearn_xc._parallel.progress import check_time
 from sklearn_xc._parallel.threads import one_blas_thread, openmp_threads
 from sklearn_xc._state.schema import Array, Number, Record, declares
 from sklearn_xc._training.boosting import TREES, are_trees, best_share, boosted_trees, boosting
@@ -311,6 +312,7 @@ class BoostedFusion(ScoreFusion):
 
     def _boosting(self, data: "_Data") -> HistGradientBoostingClassifier:
         """Return trees that are monotonic in the scores."""
+        check_time()
         model = boosting(len(data.own), [1] * self.n_scores_ + [0], self.random_state)
         is_weighted = (data.weight != data.weight[0]).any()
         weight = data.weight if is_weighted else None  # with weights, bins take a second

@@ -13,7 +13,7 @@ from sklearn_xc._input.data import CsrRows, features_of
 from sklearn_xc._input.parts import new_part
 from sklearn_xc._input.sklearn_private import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._labels.features import LabelFeatures
-from sklearn_xc._parallel.progress import Fit
+from sklearn_xc._parallel.progress import Fit, check_time
 from sklearn_xc._parallel.threads import count_threads, one_blas_thread
 from sklearn_xc._state.checkpoints import Loop, checkpointed_loop, data_of
 from sklearn_xc._state.fitted import fits_in_one_step
@@ -631,8 +631,10 @@ class NGAMEEmbeddingXC(EmbeddingAnswers):
                 V[some], features, self.label_embeddings_, words
             )
         self._keep_means(means)
+        check_time()
         if self.fusion != "sum" and len(held):
             self._fit_fusion(every.take(held), V[held], seed)
+        check_time()
         if self._targets_kind != "classes":
             rng = np.random.default_rng((seed, 2))
             rows = held if len(held) else np.sort(rng.permutation(train)[:_MOST_HELD_OUT])
