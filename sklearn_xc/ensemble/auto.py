@@ -11,7 +11,6 @@ import numpy as np
 import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
-from sklearn.utils import Bunch
 
 from sklearn_xc._input.data import as_rows
 from sklearn_xc._input.sklearn_private import BaseComposition, Interval, safe_indexing
@@ -27,9 +26,7 @@ from sklearn_xc.ensemble.held_out import (
 )
 from sklearn_xc.ensemble.members import Answers
 from sklearn_xc.ensemble.stacking import StackingXC
-from sklearn_xc.ensemble.stacking.pairs import topk_of_pairs
 from sklearn_xc.ensemble.thresholds import ThresholdTuner
-from sklearn_xc.ensemble.wrapped import reads_features
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics.hits import find_hits
 from sklearn_xc.metrics.propensity_scored import propensities_of, psp_at_k
@@ -354,7 +351,9 @@ class _Course:
             seconds = min(seconds, self.left() - self.best.final_seconds)
         n_ended = self.progress.n_ended
         try:
-            if seconds <= 0 or self.first is not None:
+            # Candidates are listed cheapest first.
+            dearest = max((one.seconds for one in self.trials), default=0.0)
+            if seconds <= dearest or self.first is not None:
                 raise OutOfTime(0.0)
             with at_most(seconds):
                 done = self._run((name, estimator), self.folds)
@@ -400,9 +399,7 @@ class _Course:
         done = [self._run(member, [(None, None)])[0] for member in chosen.members]
         fitted = [(name, one.result) for (name, _), one in zip(chosen.members, done, strict=True)]
         if stack is not None:
-            stack._keep(fitted)
-            reads_matrix = all(reads_features(one) for _, one in chosen.members)
-            stack._keep_frequencies(self.fits.X, self.held_out, reads_matrix=reads_matrix)
+            stack._keep_fitted(fitted, self.fits.X, self.held_out)
             fitted = [(chosen.name, stack)]
         self._keep(chosen.name, fitted)
         k = self.owner._depth()
@@ -432,25 +429,9 @@ class _Course:
             n_jobs=owner.n_jobs,
             random_state=self.held_out.seed,
         )
-        targets, weight = self.fits.targets, self.held_out.weight
-        stack._keep_targets(targets)
-        stack._count_instances(targets, weight)
-        depth = stack._depth()
-        both = [
-            [Answers(labels[:, :depth], scores[:, :depth]) for labels, scores in of_fold]
-            for of_fold in zip(*(one.answers for one in pair), strict=True)
-        ]
-        given = Bunch(final_estimator=Bunch(fit={"sample_weight": weight}))
-        held_out = self.held_out._replace(answers=both)
-        names = [name for name, _ in members]
-        training, probabilities = stack._learn_pairs(held_out, names, given)
-        n_labels = min(owner._depth(), training.pairs.labels.max(initial=0) + 1)
-        found = topk_of_pairs(training.pairs, probabilities, n_labels)
-        ends = np.cumsum([len(rows) for rows in held_out.rows])[:-1]
-        answers = [
-            Answers(*part) for part in zip(*(np.split(one, ends) for one in found), strict=True)
-        ]
-        trial = Trial(members, answers, held_out, began)
+        answers = [list(of_fold) for of_fold in zip(*(one.answers for one in pair), strict=True)]
+        found = stack._learn_alone(self.held_out._replace(answers=answers))
+        trial = Trial(members, found, self.held_out, began)
         self._note_trial(trial)
         return (trial, stack) if trial.is_ahead(best) else None
 

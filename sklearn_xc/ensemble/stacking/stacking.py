@@ -315,6 +315,33 @@ class StackingXC(LearnsFromHeldOut, AnswersBlankRows, BaseComposition):
         self.fit_report_ = training.report(names, probabilities, self._gains(), propensities)
         return training, probabilities
 
+    def _learn_alone(self, held_out: HeldOutAnswers) -> list[Answers]:
+        """Train the classifier of pairs on the members' answers; return its own, out of fold.
+
+        ``_keep_fitted`` has to follow.
+        """
+        targets, weight = held_out.targets, held_out.weight
+        self._keep_targets(targets)
+        self._count_instances(targets, weight)
+        depth = self._depth()
+        answers = [
+            [Answers(*(a[:, :depth] for a in one)) for one in fold] for fold in held_out.answers
+        ]
+        given = Bunch(final_estimator=Bunch(fit={"sample_weight": weight}))
+        names = [name for name, _ in self.estimators]
+        held_out = held_out._replace(answers=answers)
+        training, probabilities = self._learn_pairs(held_out, names, given)
+        n_labels = training.pairs.labels.max(initial=0) + 1
+        found = topk_of_pairs(training.pairs, probabilities, min(self.top_k, n_labels))
+        ends = np.cumsum([len(rows) for rows in held_out.rows])[:-1]
+        return [Answers(*part) for part in zip(*(np.split(a, ends) for a in found), strict=True)]
+
+    def _keep_fitted(self, fitted: Members, X: Any, held_out: HeldOutAnswers) -> None:
+        """Keep members that are fitted to X, all rows."""
+        self._keep(list(fitted))
+        reads_matrix = all(reads_features(one) for _, one in fitted)
+        self._keep_frequencies(X, held_out, reads_matrix=reads_matrix)
+
     def _sk_visual_block_(self) -> Any:
         """Return the members and the learner of pairs as scikit-learn displays a stack."""
         is_default = self.final_estimator is None
