@@ -49,13 +49,7 @@ _BAR = (
     '<svg width="100" height="14" aria-hidden="true"><path d="M0 0H{:.1f}V14H0" fill="#8db4d9"/>'
     '<path d="M{:.1f} 7H{:.1f}" stroke="#1c4f82" stroke-width="6"/></svg>'
 )
-_HOW_TO_USE = """## How to use\n
-```python
-import sklearn_xc\n
-model = sklearn_xc.load("path/of/the/model")
-sklearn_xc.topk_names(model, X, k=5)
-```
-"""
+_USE = "import sklearn_xc\n\nmodel = sklearn_xc.load('path')\nsklearn_xc.topk_names(model, X, k=5)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,10 +108,8 @@ class ModelReport:
         -------
         str
         """
-        metrics = [
-            {"type": row.metric.lower(), "name": row.metric, "value": round(row.value, 4)}
-            for row in self.tables["Metrics"].itertuples()
-        ]
+        found = self.tables["Metrics"].round(4)[["metric", "value"]].to_numpy().tolist()
+        metrics = [{"type": name.lower(), "name": name, "value": value} for name, value in found]
         test = {"name": "test data", "type": "test-data"}
         result = {"task": {"type": "text-classification"}, "dataset": test, "metrics": metrics}
         index = json.dumps([{"name": self.name, "results": [result]}], ensure_ascii=False)
@@ -132,7 +124,7 @@ class ModelReport:
             if title != "Examples":
                 head, *rows = [f"| {' | '.join(map(_plain, row))} |" for row in _texts(table)]
                 parts += [f"## {title}", "\n".join([head, "| --- " * table.shape[1] + "|", *rows])]
-        return "\n\n".join([*parts, _HOW_TO_USE])
+        return "\n\n".join([*parts, f"## How to use\n\n```python\n{_USE}\n```\n"])
 
 
 def report(
@@ -230,12 +222,11 @@ def report(
         if metric != "psp" or weights is not None:
             sums = row_sums(metric, of_known if metric == "psp" else hits, at, weights)
             rows.append((f"{SUMS[metric].short}@{at}", *bootstrap_ratio(*sums, *settings)[:3]))
-    if hasattr(model, "predict"):
-        named = model.predict(X)
-        if isinstance(named, np.ndarray) and named.ndim == 1 and named.dtype.kind in "UTO":
-            named = named[:, None].tolist()  # so that no separator is looked for
-        named = match_labels((model, model), named, None, _WHO)
-        rows += _f1(Y, named[0][:, : len(place)], place, settings)
+    named = model.predict(X)
+    if isinstance(named, np.ndarray) and named.ndim == 1 and named.dtype.kind in "UTO":
+        named = named[:, None].tolist()  # so that no separator is looked for
+    named, *_ = match_labels((model, model), named, None, _WHO)
+    rows += _f1(Y, named[:, : len(place)], place, settings)
     tables = {"Metrics": DataFrame(rows, columns=["metric", "value", "low", "high"])}
     if counts is not None:
         found = found_pairs(hits_of(hits.true, best[:, :k], k))
@@ -336,18 +327,17 @@ def _texts(table: Any) -> list[list[str]]:
 
 def _as_html(table: Any) -> str:
     """Return a table with everything escaped, and a bar for each share."""
-    kinds = [' class="n"' if one.kind in "iuf" else "" for one in table.dtypes]
-    lines = []
-    for tag, row in zip(["th", *["td"] * len(table)], _texts(table), strict=True):
-        cells = zip(kinds, row, strict=True)
-        lines.append([f"<{tag}{kind}>{escape(text)}</{tag}>" for kind, text in cells])
+    tags = ['<td class="n">' if one.kind in "iuf" else "<td>" for one in table.dtypes]
+    rows = [
+        [tag + escape(text) for tag, text in zip(tags, row, strict=True)] for row in _texts(table)
+    ]
     if "low" in table:
         at = list(table).index("low")
         shares = 100 * table.iloc[:, at - 1 : at + 2].ffill(axis=1).clip(0, 1)
-        bars = [_BAR.format(*row) for row in shares.itertuples(index=False)]
-        for line, bar in zip(lines, ["", *bars], strict=True):
-            line.insert(at, f"<td>{bar}</td>")
-    return "<table>" + "\n".join(f"<tr>{''.join(line)}</tr>" for line in lines) + "</table>"
+        for row, share in zip(rows, [None, *shares.itertuples(index=False)], strict=True):
+            row.insert(at, "<td>" + ("" if share is None else _BAR.format(*share)))
+    lines = ["".join(row) for row in rows]
+    return "\n<tr>".join(["<table>", lines[0].replace("<td", "<th"), *lines[1:]]) + "</table>"
 
 
 def _plain(text: Any) -> str:
