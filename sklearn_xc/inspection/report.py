@@ -1,6 +1,7 @@
 """A report on one model, as HTML and as a model card."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from html import escape
 from itertools import product
@@ -29,10 +30,8 @@ from sklearn_xc.metrics.hits import hits_of
 _WHO = "report"
 _KS = (1, 3, 5)
 _METRICS = (*product(("precision", "ndcg", "psp", "recall"), _KS), ("reciprocal_rank", 5))
-_N_CONFUSED = 10
 #: Longer training reports are summarised, and longer texts cut.
-_LONGEST = 12
-_MOST_CHARACTERS = 300
+_N_CONFUSED, _LONGEST, _MOST_CHARACTERS = 10, 12, 300
 #: A fifth column is a number or an explanation, whose lines are kept whole.
 _STYLE = """<style>
 .xc-report {font: 14px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 60rem;
@@ -234,10 +233,11 @@ def report(
         kept = [(*row[:2], *row[6:9], *row[2:4]) for row in groups]
         columns = ["lower", "upper", f"R@{k}", "low", "high", "n_labels", "n_true"]
         tables["Labels by training frequency"] = DataFrame(kept, columns=columns)
-    tables["Most confused"] = _confused(hits, np.array(labels, object))
-    tables["Examples"] = _examples(model, X, hits, scores, labels, n_examples)
+    names = np.array(labels, object)
+    tables["Most confused"] = DataFrame(_confused(hits, names))
+    tables["Examples"] = DataFrame(_examples(model, X, hits, scores, names, n_examples))
     tables |= _about(model, Y, len(labels))
-    title = type(model).__name__ if name is None else str(name)
+    title = str(name or type(model).__name__)
     return ModelReport(title, repr(model), {t: one for t, one in tables.items() if len(one)})
 
 
@@ -253,35 +253,33 @@ def _f1(Y: Any, predicted: Any, place: np.ndarray, settings: tuple) -> list[tupl
     return [("micro-F1", *micro), ("macro-F1", macro, np.nan, np.nan)]
 
 
-def _confused(hits: Any, labels: np.ndarray) -> Any:
+def _confused(hits: Any, labels: np.ndarray) -> list[dict]:
     """Return the pairs of a wrong best label and a true one that occur most often."""
-    from pandas import DataFrame
-
     true, best = hits.true, hits.positions[:, 0]
     at = (~hits.hit[:, 0] & (best >= 0))[true.rows]
-    given, right = labels[best[true.rows[at]]], labels[true.columns[at]]
-    times = DataFrame({"given as best": given, "right": right}).value_counts(sort=False)
-    times = times.sort_values(ascending=False, kind="stable").head(_N_CONFUSED)
-    return times.rename("times").reset_index()
+    pairs = zip(labels[best[true.rows[at]]], labels[true.columns[at]], strict=True)
+    most = Counter(pairs).most_common(_N_CONFUSED)
+    return [{"given as best": given, "right": right, "times": n} for (given, right), n in most]
 
 
-def _examples(model: Any, X: Any, hits: Any, scores: np.ndarray, labels: list, n: int) -> Any:
+def _examples(
+    model: Any, X: Any, hits: Any, scores: np.ndarray, labels: np.ndarray, n: int
+) -> list[dict]:
     """Return instances whose best label is right, and wrong, with why."""
-    from pandas import DataFrame
-
     best, found = hits.positions[:, 0], []
     order = np.argsort(-scores[:, 0], kind="stable")
     order = order[best[order] >= 0]
     for kind in ("right", "wrong"):
         for row in order[hits.hit[order, 0] == (kind == "right")][:n].tolist():
-            one = safe_indexing(X, [row])
-            text = np.asarray(one, object).ravel()[0]
+            given = safe_indexing(X, [row])
+            text = np.asarray(given, object).ravel()[0]
             text = _cut(text) if isinstance(text, str) else f"row {row}"
-            true = ", ".join(str(labels[i]) for i in hits.true.columns[hits.true.rows == row])
-            label, (inside, x) = labels[best[row]], unwrap(model, one)
+            true = ", ".join(map(str, labels[hits.true.columns[hits.true.rows == row]]))
+            label, (inside, x) = labels[best[row]], unwrap(model, given)
             why = inside.explain(x, label, n_features=5) if hasattr(inside, "explain") else ""
-            found.append((kind, text, true, str(label), str(why)))
-    return DataFrame(found, columns=["", "instance", "true", "best", "why"])
+            one = {"": kind, "instance": text, "true": true, "best": str(label), "why": str(why)}
+            found.append(one)
+    return found
 
 
 def _about(model: Any, Y: Any, n_labels: int) -> dict[str, Any]:
@@ -328,9 +326,7 @@ def _texts(table: Any) -> list[list[str]]:
 def _as_html(table: Any) -> str:
     """Return a table with everything escaped, and a bar for each share."""
     tags = ['<td class="n">' if one.kind in "iuf" else "<td>" for one in table.dtypes]
-    rows = [
-        [tag + escape(text) for tag, text in zip(tags, row, strict=True)] for row in _texts(table)
-    ]
+    rows = [[*map(str.__add__, tags, map(escape, row))] for row in _texts(table)]
     if "low" in table:
         at = list(table).index("low")
         shares = 100 * table.iloc[:, at - 1 : at + 2].ffill(axis=1).clip(0, 1)
