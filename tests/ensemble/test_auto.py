@@ -140,9 +140,9 @@ def test_a_fit_of_fewer_rows_may_be_stopped_too(data, monkeypatch):
 def test_names_are_label_texts(tmp_path):
     """Only its name tells what the last label is, in rows where one-vs-all has seen it once."""
     rng = np.random.default_rng(0)
-    words = [f"w{i}" for i in range(200)]
-    tags = rng.integers(0, 200, 400)
-    texts = [f"{words[tag]} {words[rng.integers(200)]} filler" for tag in tags]
+    words = [f"w{i}" for i in range(80)]
+    tags = rng.integers(0, 80, 160)
+    texts = [f"{words[tag]} {words[rng.integers(80)]} filler" for tag in tags]
     auto = AutoXC(cv=0.3, random_state=0)
     tagger = TextClassifierXC(classifier=auto).fit(texts, [[words[tag]] for tag in tags])
     report = tagger.classifier_.fit_report_
