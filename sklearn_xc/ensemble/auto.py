@@ -11,6 +11,7 @@ import numpy as np
 import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
+from sklearn.utils import Bunch
 
 from sklearn_xc._input.data import as_rows
 from sklearn_xc._input.sklearn_private import BaseComposition, Interval, safe_indexing
@@ -28,14 +29,16 @@ from sklearn_xc.ensemble.members import Answers
 from sklearn_xc.ensemble.stacking import StackingXC
 from sklearn_xc.ensemble.thresholds import ThresholdTuner
 from sklearn_xc.exceptions import UnseenLabelWarning
+from sklearn_xc.metrics.at_k import ndcg_of_rows
 from sklearn_xc.metrics.hits import find_hits
 from sklearn_xc.metrics.propensity_scored import propensities_of, psp_at_k
 
-#: Standard errors of the difference by which another estimator must be ahead. With 1, a sixteenth
-#: of delicious lost a point of P@1 with one of three seeds.
-_AHEAD = 2.0
+#: Another estimator must be ahead in nDCG@5 by that many standard errors of the difference. nDCG
+#: tells gains of a point or two from chance in half the rows that P@1 needs.
+_AHEAD, _K = 2.0, 5
 _FIRST, _LOGISTIC, _SOFTMAX = "one-vs-all", "one-vs-all, logistic", "softmax"
 _MEANS, _NGAME = "label means", "NGAME"
+_NONE = (np.nan,) * 3
 #: NGAME is trained if it is right, without training, at least that many times as often as the best
 #: so far. On seven sets its stack gained up to 4.5 points of P@1 above 0.9, none at 0.7.
 _NEAR = 0.8
@@ -62,8 +65,10 @@ class Trial:
     seconds, cpu_seconds : float
     final_seconds : float
         That a fit to all rows is expected to take.
-    hit : ndarray of float64 of shape (n_held,)
-        Whether the first label is right.
+    ndcg : ndarray of float64 of shape (n_held,)
+        nDCG@5 of each row.
+    precision : float
+        P@1.
     """
 
     def __init__(
@@ -80,27 +85,25 @@ class Trial:
         self.final_seconds = _SLACK * self.seconds * np.mean(held_out.scales) / len(answers)
         rows = np.concatenate(held_out.rows)
         self.truth, self.weight = held_out.truth[rows], held_out.weight[rows]
-        self.first = np.concatenate([one.labels[:, :1] for one in answers])
-        self.hit = find_hits(self.truth, self.first, 1).hit[:, 0].astype(np.float64)
-
-    @property
-    def precision(self) -> float:
-        """P@1."""
-        return float(np.average(self.hit, weights=self.weight))
+        self.best = np.concatenate([one.labels[:, :_K] for one in answers])
+        hits = find_hits(self.truth, self.best, self.best.shape[1])
+        self.ndcg = ndcg_of_rows(hits, (self.best.shape[1],))[:, 0]
+        self.precision = float(np.average(hits.hit[:, 0], weights=self.weight))
 
     def is_ahead(self, other: "Trial") -> bool:
-        """Return whether clearly more first labels are right."""
-        gain = self.weight * (self.hit - other.hit)
-        return bool(gain.mean() > _AHEAD * gain.std() / np.sqrt(len(gain)))
+        """Return whether the best labels are clearly better, and as many first ones are right."""
+        gain = self.weight * (self.ndcg - other.ndcg)
+        is_clear = gain.mean() > _AHEAD * gain.std() / np.sqrt(len(gain))
+        return bool(is_clear and self.precision >= other.precision)
 
 
 class AutoXC(ThresholdTuner):
     """The best of several estimators, or of their stacks, chosen by trials on held-out rows.
 
-    Candidates are fitted without the held-out rows, cheapest first, and compared by P@1 on these
-    rows. The first is kept unless another is ahead by more than two standard errors of the
-    difference, and so is the best beside its stack with the best of another class. What is chosen
-    is fitted to all rows, and thresholds are tuned on the answers there are.
+    Candidates are fitted without the held-out rows, cheapest first, and compared on these rows. The
+    first is kept unless another is ahead in nDCG@5 by more than two standard errors of the
+    difference, and not behind in P@1; and so is the best beside its stack with the best of another
+    class. What is chosen is fitted to all rows, and thresholds are tuned on the answers there are.
 
     Parameters
     ----------
@@ -138,9 +141,12 @@ class AutoXC(ThresholdTuner):
     estimator_ : classifier
         What was chosen, fitted to all rows; a :class:`~sklearn_xc.StackingXC` for a stack.
     fit_report_ : dict of ndarray
-        One row per candidate, as ``pandas.DataFrame(clf.fit_report_)`` shows it: ``name``; ``P@1``
-        and ``PSP@1`` on the held-out rows; ``seconds`` and ``cpu_seconds`` of the trial;
-        ``outcome``: "chosen", "" if another was, or why there is no result.
+        One row per candidate, as ``pandas.DataFrame(clf.fit_report_)`` shows it: ``name``;
+        ``P@1``, ``nDCG@5`` and ``PSP@1`` on the held-out rows; ``seconds`` and ``cpu_seconds`` of
+        the trial, without the compilation of loops; ``outcome``: "chosen", and of how many rows if
+        time was too short for all, "" if another was, or why there is no result.
+    named_estimators_ : Bunch
+        What was chosen, by name: a single one, or the members of a stack.
     classes_, thresholds_, threshold_, group_edges_, label_counts_, n_samples_fit_
         As in :class:`~sklearn_xc.ThresholdTuner`.
     n_features_in_, feature_names_in_
@@ -204,6 +210,15 @@ class AutoXC(ThresholdTuner):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def named_estimators_(self) -> Bunch:
+        """What was chosen, by name."""
+        chosen = self.estimator_
+        if isinstance(chosen, StackingXC) and self.estimators is None:
+            return chosen.named_estimators_
+        at = [outcome.startswith("chosen") for outcome in self.fit_report_["outcome"]].index(True)
+        return Bunch(**{str(self.fit_report_["name"][at]): chosen})
 
     def _folds_of(self, n: int) -> Any:
         if self.time_budget is None or self.cv is not None:
@@ -290,6 +305,11 @@ class AutoXC(ThresholdTuner):
         return vars(self).pop("_trial_report")
 
 
+def _compilation(timer: Any) -> float:
+    """Return the seconds of a ``compilation_timer``."""
+    return float(timer.duration) if timer is not None and timer.done else 0.0
+
+
 class _Course:
     """The trials of one fit, and the choice among them."""
 
@@ -326,7 +346,7 @@ class _Course:
         reason = reason or self._try(name, estimator, began)
         if reason:
             spent = time.perf_counter() - began[0], time.process_time() - began[1]
-            self._note(name, (np.nan, np.nan), spent, reason)
+            self._note(name, _NONE, spent, reason)
 
     def _why_not(self, name: str) -> str:
         """Return why a default candidate is not tried, or nothing."""
@@ -344,30 +364,35 @@ class _Course:
 
     def _try(self, name: str, estimator: Any, began: tuple[float, float]) -> str:
         """Fit a candidate without each fold's held-out rows; return why there are no answers."""
+        from sklearn_xc._compile.numba_private import compilation_timer  # it imports numba
+
         owner, n_folds = self.owner, len(self.folds)
         n_fits = n_folds + _SLACK * np.mean(self.held_out.scales)
         seconds = self.left() * n_folds / n_fits
         if self.best is not None:
             seconds = min(seconds, self.left() - self.best.final_seconds)
         n_ended = self.progress.n_ended
+        timer: Any = None
         try:
             # Candidates are listed cheapest first.
             dearest = max((one.seconds for one in self.trials), default=0.0)
             if seconds <= dearest or self.first is not None:
                 raise OutOfTime(0.0)
-            with at_most(seconds):
+            with at_most(seconds), compilation_timer() as timer:
                 done = self._run((name, estimator), self.folds)
         except OutOfTime as error:
             if self.best is None and self.first is None:
                 self.first = name, estimator
                 done = self.progress.n_ended - n_ended + error.share
-                self.needed = (time.perf_counter() - began[0]) / max(done, 1e-3)
+                spent = time.perf_counter() - began[0] - _compilation(timer)
+                self.needed = spent / max(done, 1e-3)
             return "no time left"
         except Exception as error:
             if self.best is None:
                 raise
             warn(f"{type(owner).__name__}: without {name}: {error}", FitFailedWarning)
             return str(error)
+        began = began[0] + _compilation(timer), began[1] + _compilation(timer)
         trial = Trial([(name, estimator)], [one.result for one in done], self.held_out, began)
         if self.best is None or trial.is_ahead(self.best):
             self.best = trial
@@ -377,8 +402,9 @@ class _Course:
 
     def _note_trial(self, trial: Trial) -> None:
         how: Any = {"k": 1, "propensities": self.propensities, "sample_weight": trial.weight}
-        of_first = trial.precision, psp_at_k(trial.truth, trial.first, **how)
-        self._note(trial.name, of_first, (trial.seconds, trial.cpu_seconds), "")
+        ndcg = float(np.average(trial.ndcg, weights=trial.weight))
+        figures = trial.precision, ndcg, psp_at_k(trial.truth, trial.best, **how)
+        self._note(trial.name, figures, (trial.seconds, trial.cpu_seconds), "")
 
     def _run(self, member: tuple[str, Any], folds: Sequence[Any]) -> list[Any]:
         """Fit a member to the rows of each fold; (None, None) are all."""
@@ -417,10 +443,10 @@ class _Course:
         pair = sorted((best, other), key=self.trials.index)
         members = [one.members[0] for one in pair]
         began = time.perf_counter(), time.process_time()
-        needed = best.final_seconds + other.final_seconds + _LEARNER * len(best.hit)
+        needed = best.final_seconds + other.final_seconds + _LEARNER * len(best.ndcg)
         if needed > self.left():
             name = " + ".join(name for name, _ in members)
-            self._note(name, (np.nan, np.nan), (0.0, 0.0), "no time left")
+            self._note(name, _NONE, (0.0, 0.0), "no time left")
             return None
         stack = StackingXC(
             members,
@@ -463,24 +489,28 @@ class _Course:
             "rows, and nothing else was tried."
         )
         held_out = self.held_out.of_folds([(rows, test)])
-        self._keep(name, [(name, done.result)])
+        self._keep(name, [(name, done.result)], f"chosen, of {len(rows)} of {len(order)} rows")
         X = safe_indexing(as_rows(fits.X), test)
         return held_out._replace(answers=[[owner._ask_member(name, done.result, X, fits.k)]])
 
-    def _keep(self, name: str, fitted: list[tuple[str, Any]]) -> None:
+    def _keep(self, name: str, fitted: list[tuple[str, Any]], outcome: str = "chosen") -> None:
         """Keep what was chosen, and the table of trials."""
         self.owner._keep(fitted)
-        names = "name", "P@1", "PSP@1", "seconds", "cpu_seconds", "outcome"
+        names = "name", "P@1", "nDCG@5", "PSP@1", "seconds", "cpu_seconds", "outcome"
         columns = zip(*self.table, strict=True)
         report = {key: np.array(column) for key, column in zip(names, columns, strict=True)}
-        report["outcome"] = np.where(report["name"] == name, "chosen", report["outcome"])
+        report["outcome"] = np.where(report["name"] == name, outcome, report["outcome"])
         self.owner._trial_report = report
 
     def _note(
-        self, name: str, of_first: tuple[float, float], spent: tuple[float, float], outcome: str
+        self,
+        name: str,
+        figures: tuple[float, float, float],
+        spent: tuple[float, float],
+        outcome: str,
     ) -> None:
         """Add a row to the table, and print it."""
-        self.table.append((name, *of_first, *spent, outcome))
+        self.table.append((name, *figures, *spent, outcome))
         if self.owner.verbose:
-            found = outcome or "P@1 {:.1%}, PSP@1 {:.1%}".format(*of_first)
+            found = outcome or "P@1 {:.1%}, nDCG@5 {:.1%}, PSP@1 {:.1%}".format(*figures)
             say(type(self.owner).__name__, f"{name}: {found}, {duration(spent[0])}")

@@ -389,6 +389,12 @@ class HeldOutFits:
             are_columns=self.targets.kind != "classes",
             unseen=np.flatnonzero(counts == 0),
         )
+        # If y tells which labels there are, one without training rows is surely one of a held-out
+        # row, and known by its name alone.
+        has_none = self.targets.counts_among(None, n_rows(self.X, self.caller)) == 0
+        only_held_out = (counts == 0) & ~has_none
+        if np.count_nonzero(only_held_out) > np.count_nonzero(has_none):
+            answers = answers.without(only_held_out)
         return Done(answers, seconds)
 
 

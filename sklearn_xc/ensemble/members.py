@@ -34,6 +34,13 @@ class Answers(NamedTuple):
     labels: np.ndarray
     scores: np.ndarray
 
+    def without(self, left_out: np.ndarray) -> "Answers":
+        """Return the same without some labels, given by a mask of shape (n_labels,)."""
+        is_out = (self.labels >= 0) & left_out[self.labels]
+        order = np.argsort(is_out, axis=1, kind="stable")
+        kept = np.where(is_out, -1, self.labels), np.where(is_out, -np.inf, self.scores)
+        return Answers(*(np.take_along_axis(one, order, axis=1) for one in kept))
+
 
 def fit_clone(
     part: str,

@@ -48,9 +48,6 @@ from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.one_vs_all import OvALinearXC
 from sklearn_xc.text.inputs import check_texts, estimator_reads_texts, fit_with_label_texts
 
-#: The name of the only candidate of an AutoXC that starts at the last fit.
-_LAST = "last choice"
-
 
 def _has(method: str) -> Any:
     """Return a check, for ``available_if``, that the classifier has a method."""
@@ -111,8 +108,8 @@ class TextClassifierXC(
         :class:`~sklearn_xc.OvALinearXC` starts at its last weights, also inside thresholds,
         probabilities and stacks; words and labels are matched by name. It ends at the same optimum,
         within its `tol`. All other classifiers are fitted from nothing, and so are classifiers that
-        read texts themselves. What :class:`~sklearn_xc.AutoXC` has chosen among its own candidates
-        is kept.
+        read texts themselves. Of its own candidates, :class:`~sklearn_xc.AutoXC` tries only what it
+        has chosen last: one, or the members of a stack.
 
     Attributes
     ----------
@@ -286,11 +283,16 @@ class TextClassifierXC(
                 part._start_at(fitted_counterpart(last, key), feature_names, present)
 
     def _parts_of_classifier(self) -> dict[str, Any]:
-        found, prefix = self.classifier_, ""
-        if isinstance(found, AutoXC) and found.estimators and found.estimators[0][0] == _LAST:
-            found, prefix = found.estimators[0][1], "estimator"
-        parts = found.get_params(deep=True).items()
-        return {prefix: found, **{f"{prefix}__{key}".lstrip("_"): part for key, part in parts}}
+        """Return the parts that may start at the last fit, and where to find them in it."""
+        found = self.classifier_
+        if not isinstance(found, AutoXC):
+            return {"": found, **found.get_params(deep=True)}
+        if self._given_classifier.estimators is not None:
+            return {}
+        parts = dict(found.estimators or ())
+        for name, member in found.estimators or ():
+            parts |= {f"{name}__{key}": one for key, one in member.get_params(deep=True).items()}
+        return parts
 
     #: A classifier that takes no weights refuses them itself.
     _weighs_answers = False
@@ -703,10 +705,11 @@ class TextClassifierXC(
 
     def _last_choice(self) -> list[tuple[str, Any]]:
         """Return what was chosen in the last fit, without what is known of its labels."""
-        chosen = clone(self.classifier_.estimator_)
-        of_labels = ("label_features", "label_names")
-        known = (key for key in chosen.get_params(deep=True) if key.split("__")[-1] in of_labels)
-        return [(_LAST, chosen.set_params(**dict.fromkeys(known)))]
+        found = []
+        for name, member in self.classifier_.named_estimators_.items():
+            known = {"label_features", "label_names"} & set(member.get_params(deep=False))
+            found.append((name, clone(member).set_params(**dict.fromkeys(known))))
+        return found
 
     def _names_of(self, y: Any) -> np.ndarray | None:
         """Return the names of the labels, as far as y has any."""

@@ -16,6 +16,7 @@ from sklearn_xc._compile.notices import (
     announced_compilation,
     warn_once,
 )
+from sklearn_xc._compile.numba_private import compilation_timer
 
 LINE = "[sklearn_xc] compiling loops, which takes some seconds"
 
@@ -112,3 +113,10 @@ except RuntimeError as error:
     assert metric == "1.0"
     assert message.startswith("NUMBA_DISABLE_JIT is set, but the loops of sklearn_xc run only comp")
     assert message.endswith("Unset it before Python starts.")
+
+
+def test_compilation_is_timed():
+    with compilation_timer() as timer:
+        assert not timer.done
+        numba.njit(lambda x: x + 1)(1.0)
+    assert timer.duration > 0

@@ -9,6 +9,7 @@ from sklearn.preprocessing import Normalizer
 
 import sklearn_xc
 from sklearn_xc import (
+    AutoXC,
     ImplicitSoftmaxSGD,
     OvALinearXC,
     OvALinearXCCV,
@@ -17,6 +18,7 @@ from sklearn_xc import (
     ThresholdTuner,
     TopKCalibrator,
 )
+from sklearn_xc.ensemble.auto import Trial
 from sklearn_xc.one_vs_all import warm_start
 
 HOW = {"cv": 3, "random_state": 0}
@@ -122,6 +124,19 @@ def test_a_loaded_model_goes_on_and_keeps_no_start(tmp_path, starts):
     loaded.save(tmp_path / "next")
     both = loaded.classifier_.estimator, loaded.classifier_.estimator_
     assert all("_start" not in vars(part) for part in both)
+
+
+@pytest.mark.parametrize("is_stack", [True, False])
+def test_only_what_auto_has_chosen_is_tried_again(is_stack, starts, monkeypatch):
+    monkeypatch.setattr(Trial, "is_ahead", lambda one, _: is_stack and " + " in one.name)
+    tagger = TextClassifierXC(classifier=AutoXC(cv=0.3, random_state=0), warm_start=True)
+    tagger.fit(TEXTS, TAGS)
+    chosen = list(tagger.classifier_.named_estimators_)
+    assert len(chosen) == 1 + is_stack
+    tagger.fit(*ALL)
+    assert (starts[-1].rows >= 0).any()
+    names = tagger.classifier_.fit_report_["name"].tolist()
+    assert names == ([*chosen, " + ".join(chosen)] if is_stack else chosen)
 
 
 def test_an_error_leaves_the_old_model():
