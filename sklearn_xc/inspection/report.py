@@ -48,7 +48,11 @@ _BAR = (
     '<svg width="100" height="14" aria-hidden="true"><path d="M0 0H{:.1f}V14H0" fill="#8db4d9"/>'
     '<path d="M{:.1f} 7H{:.1f}" stroke="#1c4f82" stroke-width="6"/></svg>'
 )
-_USE = "import sklearn_xc\n\nmodel = sklearn_xc.load('path')\nsklearn_xc.topk_names(model, X, k=5)"
+_USE = "model = sklearn_xc.load('path')\nsklearn_xc.topk_names(model, X, k=5)  # X: texts, or rows"
+_LEGEND = (
+    "P, R: precision and recall; PSP: precision in which rare labels count more; micro-F1, "
+    "macro-F1: of predicted labels, over all and as a mean over labels; low, high: the interval."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,7 +76,7 @@ class ModelReport:
     tables: dict[str, Any]
 
     def _repr_html_(self) -> str:
-        parts = [_STYLE, f"<h1>{escape(self.name)}</h1>"]
+        parts = [_STYLE, f"<h1>{escape(self.name)}</h1><p>{escape(self.model)}<p>{_LEGEND}"]
         for title, table in self.tables.items():
             parts.append(f"<h2>{escape(title)}</h2>\n<div>{_as_html(table)}</div>")
         return '<div class="xc-report">' + "\n".join(parts) + "</div>"
@@ -115,7 +119,7 @@ class ModelReport:
         parts = [
             "---\nlibrary_name: sklearn_xc\ntags: [sklearn, extreme-classification, multi-label]\n"
             f"model-index: {index}\n---",
-            f"# {_plain(self.name)}\n\n{_plain(self.model)}",
+            f"# {_plain(self.name)}\n\n{_plain(self.model)}\n\n{_LEGEND}",
             "## Intended uses",
             "[More information needed: what is the model for, and what is it not for?]",
         ]
@@ -123,7 +127,9 @@ class ModelReport:
             if title != "Examples":
                 head, *rows = [f"| {' | '.join(map(_plain, row))} |" for row in _texts(table)]
                 parts += [f"## {title}", "\n".join([head, "| --- " * table.shape[1] + "|", *rows])]
-        return "\n\n".join([*parts, f"## How to use\n\n```python\n{_USE}\n```\n"])
+        return "\n\n".join(
+            [*parts, f"## How to use\n\n```python\nimport sklearn_xc\n\n{_USE}\n```\n"]
+        )
 
 
 def report(
@@ -227,14 +233,14 @@ def report(
     named, *_ = match_labels((model, model), named, None, _WHO)
     rows += _f1(Y, named[:, : len(place)], place, settings)
     tables = {"Metrics": DataFrame(rows, columns=["metric", "value", "low", "high"])}
+    found = found_pairs(hits_of(hits.true, best[:, :k], k))
     if counts is not None:
-        found = found_pairs(hits_of(hits.true, best[:, :k], k))
         groups = compare_groups(hits.true, counts, (np.zeros(len(found)), found), settings)
         kept = [(*row[:2], *row[6:9], *row[2:4]) for row in groups]
         columns = ["lower", "upper", f"R@{k}", "low", "high", "n_labels", "n_true"]
         tables["Labels by training frequency"] = DataFrame(kept, columns=columns)
     names = np.array(labels, object)
-    tables["Most confused"] = DataFrame(_confused(hits, names))
+    tables["Most confused"] = DataFrame(_confused(hits, found, names))
     tables["Examples"] = DataFrame(_examples(model, X, hits, scores, names, n_examples))
     tables |= _about(model, Y, len(labels))
     title = str(name or type(model).__name__)
@@ -253,10 +259,10 @@ def _f1(Y: Any, predicted: Any, place: np.ndarray, settings: tuple) -> list[tupl
     return [("micro-F1", *micro), ("macro-F1", macro, np.nan, np.nan)]
 
 
-def _confused(hits: Any, labels: np.ndarray) -> list[dict]:
-    """Return the pairs of a wrong best label and a true one that occur most often."""
+def _confused(hits: Any, found: np.ndarray, labels: np.ndarray) -> list[dict]:
+    """Return the most frequent pairs of a wrong best label and a true one that was not found."""
     true, best = hits.true, hits.positions[:, 0]
-    at = (~hits.hit[:, 0] & (best >= 0))[true.rows]
+    at = (~hits.hit[:, 0] & (best >= 0))[true.rows] & (found == 0)
     pairs = zip(labels[best[true.rows[at]]], labels[true.columns[at]], strict=True)
     most = Counter(pairs).most_common(_N_CONFUSED)
     return [{"given as best": given, "right": right, "times": n} for (given, right), n in most]
@@ -274,7 +280,7 @@ def _examples(
             given = safe_indexing(X, [row])
             text = np.asarray(given, object).ravel()[0]
             text = _cut(text) if isinstance(text, str) else f"row {row}"
-            true = ", ".join(map(str, labels[hits.true.columns[hits.true.rows == row]]))
+            true = "; ".join(map(str, labels[hits.true.columns[hits.true.rows == row]]))
             label, (inside, x) = labels[best[row]], unwrap(model, given)
             why = inside.explain(x, label, n_features=5) if hasattr(inside, "explain") else ""
             one = {"": kind, "instance": text, "true": true, "best": str(label), "why": str(why)}

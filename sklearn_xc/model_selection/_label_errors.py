@@ -35,7 +35,7 @@ class LabelErrors(NamedTuple):
     row : ndarray of int64 of shape (m,)
         Rows of X and y.
     label : ndarray of shape (m,)
-        Names, classes or column numbers.
+        Names if y is names, classes, or column numbers.
     kind : ndarray of str of shape (m,)
         "given": y has this label and it is probably wrong; "missing": y lacks it.
     score : ndarray of float64 of shape (m,)
@@ -70,7 +70,8 @@ def find_label_errors(
     Parameters
     ----------
     model : classifier
-        Anything that :func:`cross_val_topk` can fit. Cloned.
+        Anything that :func:`cross_val_topk` can fit. Cloned, and fitted in each fold: one that
+        tries or tunes others does it again there, for which a plain classifier is as good.
     X : {array-like, sparse matrix} of shape (n, n_features), data frame or list of str
         Whatever the model accepts.
     y : {array-like, sparse matrix} of shape (n,) or (n, n_labels), or names
