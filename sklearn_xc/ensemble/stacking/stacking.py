@@ -152,12 +152,14 @@ class StackingXC(LearnsFromHeldOut, AnswersBlankRows, BaseComposition):
     as with each of the members. Otherwise the learner decides.
 
     With one held-out part, each member is trained twice; with five folds, as for fewer than 5,000
-    rows by default, six times. A pair takes about ``4 (5 n_members +
-    2)`` bytes, and an instance has up to ``n_members * n_candidates`` pairs.
+    rows by default, six times. A pair takes about ``4 (5 n_members + 2)`` bytes, and an instance
+    has up to ``n_members * n_candidates`` pairs.
 
     Source: stacking is [1]_; a classifier of retrieved candidates is common in ranking. The
     frequencies of a pair are those of the rows that its members were trained on: frequencies over
-    all rows would leak the labels of held-out instances.
+    all rows would leak the labels of held-out instances. So would labels that only these have, to a
+    member that knows labels by their features: they are left out of its answers, unless y has as
+    many labels without any instance.
 
     References
     ----------
