@@ -110,10 +110,10 @@ class AutoXC(ThresholdTuner):
     estimators : list of (str, classifier), default=None
         Candidates, the cheapest first. A clone that has `label_features`, `label_names`, `n_jobs`
         or `random_state`, and None there, gets those of this estimator. None takes
-        ``OvALinearXC()`` and ``OvALinearXC(C=4)``; for rows with one label each
-        ``OvALinearXC(loss="logistic")`` and, if that is no worse, ``ImplicitSoftmaxSGD()``;
-        ``NGAMEEmbeddingXC(max_iter=0, classifier_max_iter=0)``, which compares rows with the means
-        and the features of labels; and if that is near the best, and with `label_features`,
+        ``OvALinearXC()``; ``NGAMEEmbeddingXC(max_iter=0, classifier_max_iter=0)``, which compares
+        rows with the means and the features of labels; ``OvALinearXC(C=4)``; for rows with one
+        label each ``OvALinearXC(loss="logistic")`` and, if that is no worse,
+        ``ImplicitSoftmaxSGD()``; and if the means are near the best, and with `label_features`,
         ``NGAMEEmbeddingXC()``.
     label_features : object, default=None
         What is known about each label, as in :class:`~sklearn_xc.NGAMEEmbeddingXC`.
@@ -122,8 +122,9 @@ class AutoXC(ThresholdTuner):
     time_budget : float, default=None
         Seconds that ``fit`` may take, by the wall clock. Candidates for which time is too short are
         stopped or left out; if it is too short for the first, that one is fitted to some of the
-        rows, with a warning. The end of a part of a fit, such as an epoch, is waited for. With
-        None, all candidates are tried.
+        rows, with a warning. The end of a part of a fit, such as an epoch, is waited for. The first
+        fit on a machine also compiles, for up to half a minute. What there was time for decides
+        about the model, so that it may differ between runs. With None, all candidates are tried.
     cv : float, int, splitter or iterable of (train, test), default=None
         How to hold rows out, as in :class:`~sklearn_xc.StackingXC`. None holds out a tenth, at
         least 1,000 rows, or makes five folds of fewer than 5,000 rows.
@@ -166,7 +167,7 @@ class AutoXC(ThresholdTuner):
     ... )
     >>> clf = AutoXC(cv=0.3, random_state=0).fit(X, Y)
     >>> clf.fit_report_["name"].tolist()[:3]
-    ['one-vs-all', 'one-vs-all, C=4', 'one-vs-all, logistic']
+    ['one-vs-all', 'label means', 'one-vs-all, C=4']
     """
 
     #: Of the thresholds, as by default; the estimator is None before it is chosen.
@@ -215,10 +216,10 @@ class AutoXC(ThresholdTuner):
     def named_estimators_(self) -> Bunch:
         """What was chosen, by name."""
         chosen = self.estimator_
-        if isinstance(chosen, StackingXC) and self.estimators is None:
-            return chosen.named_estimators_
-        at = [outcome.startswith("chosen") for outcome in self.fit_report_["outcome"]].index(True)
-        return Bunch(**{str(self.fit_report_["name"][at]): chosen})
+        at = np.flatnonzero(np.char.startswith(self.fit_report_["outcome"], "chosen"))[0]
+        name = str(self.fit_report_["name"][at])
+        is_own = isinstance(chosen, StackingXC) and name not in dict(self.estimators or ())
+        return chosen.named_estimators_ if is_own else Bunch(**{name: chosen})
 
     def _folds_of(self, n: int) -> Any:
         if self.time_budget is None or self.cv is not None:
@@ -233,11 +234,11 @@ class AutoXC(ThresholdTuner):
 
         found: list[tuple[str, Any]] = [
             (_FIRST, OvALinearXC()),
+            (_MEANS, NGAMEEmbeddingXC(max_iter=0, classifier_max_iter=0)),
             ("one-vs-all, C=4", OvALinearXC(C=4.0)),
             (_LOGISTIC, OvALinearXC(loss="logistic")),
             (_SOFTMAX, ImplicitSoftmaxSGD()),
         ]
-        found.append((_MEANS, NGAMEEmbeddingXC(max_iter=0, classifier_max_iter=0)))
         if self.label_features is not None:
             found.append((_NGAME, NGAMEEmbeddingXC()))
         if sklearn.get_config()["enable_metadata_routing"]:
@@ -339,12 +340,10 @@ class _Course:
 
     def consider(self, name: str, estimator: Any) -> None:
         """Try a candidate, unless a default one is of no use here or there is no time."""
-        reason = ""
-        if self.owner.estimators is None:
-            reason = self._why_not(name)
+        if self.owner.estimators is None and (reason := self._why_not(name)):
+            return self._note(name, _NONE, (np.nan, np.nan), reason)
         began = time.perf_counter(), time.process_time()
-        reason = reason or self._try(name, estimator, began)
-        if reason:
+        if reason := self._try(name, estimator, began):
             spent = time.perf_counter() - began[0], time.process_time() - began[1]
             self._note(name, _NONE, spent, reason)
 

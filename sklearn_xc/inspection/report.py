@@ -29,7 +29,8 @@ from sklearn_xc.metrics.hits import hits_of
 
 _WHO = "report"
 _KS = (1, 3, 5)
-_METRICS = (*product(("precision", "ndcg", "psp", "recall"), _KS), ("reciprocal_rank", 5))
+_MORE = ("ndcg", 3), ("ndcg", 5), ("reciprocal_rank", 5)
+_METRICS = (*product(("precision", "psp", "recall"), _KS), *_MORE)
 #: Longer training reports are summarised, and longer texts cut.
 _N_CONFUSED, _LONGEST, _MOST_CHARACTERS = 10, 12, 300
 #: A fifth column is a number or an explanation, whose lines are kept whole.

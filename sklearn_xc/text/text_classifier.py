@@ -94,6 +94,7 @@ class TextClassifierXC(
         0. "auto" is ``AutoXC(random_state=0)``, which tries several classifiers on held-out rows.
     separator : str, default=None
         The separator between names, such as ";", if `y` has one string of names for each instance.
+        Blanks around names are ignored.
     min_count : int, default=1
         Names that occur in fewer training instances are not learnt.
     label_texts : mapping of name to text, or pandas Series, default=None
@@ -109,7 +110,8 @@ class TextClassifierXC(
         probabilities and stacks; words and labels are matched by name. It ends at the same optimum,
         within its `tol`. All other classifiers are fitted from nothing, and so are classifiers that
         read texts themselves. Of its own candidates, :class:`~sklearn_xc.AutoXC` tries only what it
-        has chosen last: one, or the members of a stack.
+        has chosen last: one, or the members of a stack. It is an error if its `time_budget` is too
+        short for that; the last fit is kept then.
 
     Attributes
     ----------
@@ -258,9 +260,8 @@ class TextClassifierXC(
         ):
             params = self._routed(sample_weight, {}).classifier.fit
             self.classifier_.fit(features, y, **params)
-        for part in self._parts_of_classifier().values():
-            if "_start" in getattr(part, "__dict__", {}):
-                del part.__dict__["_start"]
+        if last is not None:
+            self._end_start()
         self._unseen_labels = np.empty(0, np.int64)
         if not hasattr(unwrap(self.classifier_, None)[0], "predict_topk"):
             counts = check_targets(self, y, n).label_counts(np.ones(n, bool))
@@ -281,6 +282,25 @@ class TextClassifierXC(
         for key, part in self._parts_of_classifier().items():
             if hasattr(part, "_start_at") and not isinstance(part, type):
                 part._start_at(fitted_counterpart(last, key), feature_names, present)
+
+    def _end_start(self) -> None:
+        """Remove what parts were to start at; refuse a choice among less than the last fit's."""
+        chosen = getattr(self.classifier_, "estimator_", self.classifier_)
+        for part in (*self._parts_of_classifier().values(), *chosen.get_params(deep=True).values()):
+            if isinstance(part, OvALinearXC):
+                vars(part).pop("_start", None)
+        tries_last = (
+            isinstance(self.classifier_, AutoXC) and self._given_classifier.estimators is None
+        )
+        if tries_last and self.classifier_.estimators is not None:
+            report = self.classifier_.fit_report_
+            if any("no time" in one or "rows" in one for one in report["outcome"]):
+                raise ValueError(
+                    f"{type(self).__name__}: time_budget is too short to try "
+                    f"{' and '.join(report['name'].tolist())} again. Got "
+                    f"{self.classifier_.time_budget} s. The last fit is kept: raise it by "
+                    "set_params(classifier__time_budget=...), or set it to None."
+                )
 
     def _parts_of_classifier(self) -> dict[str, Any]:
         """Return the parts that may start at the last fit, and where to find them in it."""

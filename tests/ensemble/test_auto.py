@@ -107,10 +107,10 @@ def test_one_class_a_row_brings_likelihoods(data):
     X, Y = data
     one = AutoXC(cv=0.3, random_state=0).fit(X, np.asarray(Y.argmax(axis=1)).ravel()).fit_report_
     several = AutoXC(cv=0.3, random_state=0).fit(X, Y).fit_report_
-    assert several["outcome"].tolist()[2:4] == ["rows have several labels"] * 2
-    assert np.isfinite(one["P@1"][:3]).all()
-    is_behind = one["P@1"][2] < one["P@1"][0]
-    assert one["outcome"][3] == ("the logistic loss is behind" if is_behind else "")
+    assert several["outcome"].tolist()[3:5] == ["rows have several labels"] * 2
+    assert np.isfinite(one["P@1"][:4]).all()
+    is_behind = one["P@1"][3] < one["P@1"][0]
+    assert one["outcome"][4] == ("the logistic loss is behind" if is_behind else "")
 
 
 def test_a_candidate_that_fails_is_left_out(data):

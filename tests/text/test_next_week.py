@@ -127,7 +127,7 @@ def test_a_loaded_model_goes_on_and_keeps_no_start(tmp_path, starts):
 
 
 @pytest.mark.parametrize("is_stack", [True, False])
-def test_only_what_auto_has_chosen_is_tried_again(is_stack, starts, monkeypatch):
+def test_only_what_auto_has_chosen_is_tried_again(is_stack, starts, monkeypatch, tmp_path):
     monkeypatch.setattr(Trial, "is_ahead", lambda one, _: is_stack and " + " in one.name)
     tagger = TextClassifierXC(classifier=AutoXC(cv=0.3, random_state=0), warm_start=True)
     tagger.fit(TEXTS, TAGS)
@@ -135,8 +135,18 @@ def test_only_what_auto_has_chosen_is_tried_again(is_stack, starts, monkeypatch)
     assert len(chosen) == 1 + is_stack
     tagger.fit(*ALL)
     assert (starts[-1].rows >= 0).any()
+    tagger.save(tmp_path / "model")  # there is no start left, which could not be saved
+    tagger = sklearn_xc.load(tmp_path / "model")
     names = tagger.classifier_.fit_report_["name"].tolist()
     assert names == ([*chosen, " + ".join(chosen)] if is_stack else chosen)
+    assert list(tagger.classifier_.named_estimators_) == chosen
+    before = tagger.predict(TEXTS)
+    with (
+        pytest.warns(UserWarning, match="too short for one-vs-all"),
+        pytest.raises(ValueError, match=r"too short to try one-vs-all.* again\. Got 1e-06 s"),
+    ):
+        tagger.set_params(classifier__time_budget=1e-6).fit(*ALL)
+    assert tagger.predict(TEXTS) == before
 
 
 def test_an_error_leaves_the_old_model():
