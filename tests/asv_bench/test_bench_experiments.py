@@ -63,6 +63,7 @@ def test_a_row_per_set_and_start(data, capsys):
     assert len({row["objective sum"] for row in rows}) > 2  # the starts are really different
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_tables_of_the_paper(number, data, monkeypatch, capsys):
     table = inits.TABLES[number]
