@@ -68,8 +68,8 @@ class ModelReport:
         The model as it prints.
     tables : dict of str to DataFrame
         By title: "Metrics" and "Labels by training frequency", fractions with the ends of their
-        intervals; "Most confused"; "Examples"; "Training"; "Parameters"; and "Versions and sizes".
-        Those that do not apply are left out.
+        intervals; "Most confused"; "Examples"; "Training"; and "Versions and sizes". Those that do
+        not apply are left out.
     """
 
     name: str
@@ -280,7 +280,7 @@ def _examples(
         for row in order[hits.hit[order, 0] == (kind == "right")][:n].tolist():
             given = safe_indexing(X, [row])
             text = np.asarray(given, object).ravel()[0]
-            text = _cut(text) if isinstance(text, str) else f"row {row}"
+            text = text[:_MOST_CHARACTERS] if isinstance(text, str) else f"row {row}"
             true = "; ".join(map(str, labels[hits.true.columns[hits.true.rows == row]]))
             label, (inside, x) = labels[best[row]], unwrap(model, given)
             why = inside.explain(x, label, n_features=5) if hasattr(inside, "explain") else ""
@@ -290,7 +290,7 @@ def _examples(
 
 
 def _about(model: Any, Y: Any, n_labels: int) -> dict[str, Any]:
-    """Return the tables on training, parameters, versions and sizes."""
+    """Return the tables on training, versions and sizes."""
     from pandas import DataFrame
 
     trained = inside = unwrap(model, None)[0]
@@ -299,8 +299,6 @@ def _about(model: Any, Y: Any, n_labels: int) -> dict[str, Any]:
     training = DataFrame(getattr(trained, "fit_report_", {}))
     if len(training) > _LONGEST:
         training = training.describe().loc[["min", "mean", "max"]].reset_index(names="")
-    given = model.get_params().items()
-    parameters = [(key, _cut(repr(one))) for key, one in given if not hasattr(one, "get_params")]
     facts = versions() | {
         "test instances": f"{Y.shape[0]:,}",
         "training instances": f"{getattr(inside, 'n_samples_fit_', 0):,}",
@@ -309,13 +307,8 @@ def _about(model: Any, Y: Any, n_labels: int) -> dict[str, Any]:
     }
     return {
         "Training": training,
-        "Parameters": DataFrame(parameters, columns=["parameter", "value"]),
         "Versions and sizes": DataFrame(facts.items(), columns=["what", "value"]),
     }
-
-
-def _cut(text: str) -> str:
-    return text[:_MOST_CHARACTERS] + "…" * (len(text) > _MOST_CHARACTERS)
 
 
 def _texts(table: Any) -> list[list[str]]:
