@@ -113,6 +113,14 @@ def test_one_class_a_row_brings_likelihoods(data):
     assert one["outcome"][4] == ("the logistic loss is behind" if is_behind else "")
 
 
+def test_the_logistic_loss_is_for_few_pairs(data, monkeypatch):
+    monkeypatch.setattr("sklearn_xc.ensemble.auto._MOST_PAIRS", 1)
+    y = np.asarray(data[1].argmax(axis=1)).ravel()
+    report = AutoXC(cv=0.3, random_state=0).fit(data[0], y).fit_report_
+    assert report["outcome"][3] == "it looks at every row for every class"
+    assert np.isfinite(report["P@1"][4])
+
+
 def test_a_candidate_that_fails_is_left_out(data):
     X, Y = data
     bad = NGAMEEmbeddingXC(label_features=np.ones((3, 2)))
