@@ -294,7 +294,7 @@ class TextClassifierXC(
         )
         if tries_last and self.classifier_.estimators is not None:
             report = self.classifier_.fit_report_
-            if any("no time" in one or "rows" in one for one in report["outcome"]):
+            if any(one == "no time left" or one.startswith("chosen,") for one in report["outcome"]):
                 raise ValueError(
                     f"{type(self).__name__}: time_budget is too short to try "
                     f"{' and '.join(report['name'].tolist())} again. Got "
