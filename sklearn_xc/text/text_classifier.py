@@ -261,7 +261,9 @@ class TextClassifierXC(
             params = self._routed(sample_weight, {}).classifier.fit
             self.classifier_.fit(features, y, **params)
         if last is not None:
-            self._end_start()
+            self._forget_starts()
+        if self._tries_last_choice:
+            self._require_all_trials()
         self._unseen_labels = np.empty(0, np.int64)
         if not hasattr(unwrap(self.classifier_, None)[0], "predict_topk"):
             counts = check_targets(self, y, n).label_counts(np.ones(n, bool))
@@ -283,34 +285,38 @@ class TextClassifierXC(
             if hasattr(part, "_start_at") and not isinstance(part, type):
                 part._start_at(fitted_counterpart(last, key), feature_names, present)
 
-    def _end_start(self) -> None:
-        """Remove what parts were to start at; refuse a choice among less than the last fit's."""
+    def _forget_starts(self) -> None:
+        """Remove what parts were to start at: it is not saved."""
         chosen = getattr(self.classifier_, "estimator_", self.classifier_)
         for part in (*self._parts_of_classifier().values(), *chosen.get_params(deep=True).values()):
             if isinstance(part, OvALinearXC):
                 vars(part).pop("_start", None)
-        tries_last = (
-            isinstance(self.classifier_, AutoXC) and self._given_classifier.estimators is None
-        )
-        if tries_last and self.classifier_.estimators is not None:
-            report = self.classifier_.fit_report_
-            if any(one == "no time left" or one.startswith("chosen,") for one in report["outcome"]):
-                raise ValueError(
-                    f"{type(self).__name__}: time_budget is too short to try "
-                    f"{' and '.join(report['name'].tolist())} again. Got "
-                    f"{self.classifier_.time_budget} s. The last fit is kept: raise it by "
-                    "set_params(classifier__time_budget=...), or set it to None."
-                )
+
+    @property
+    def _tries_last_choice(self) -> bool:
+        """Whether the candidates of an AutoXC are what it chose in the last fit."""
+        found = self.classifier_
+        has_list = isinstance(found, AutoXC) and found.estimators is not None
+        return has_list and self._given_classifier.estimators is None
+
+    def _require_all_trials(self) -> None:
+        """Refuse a choice for which time was too short: the last fit is better."""
+        report = self.classifier_.fit_report_
+        if any(one == "no time left" or one.startswith("chosen,") for one in report["outcome"]):
+            raise ValueError(
+                f"{type(self).__name__}: time_budget is too short to try "
+                f"{' and '.join(report['name'].tolist())} again. Got "
+                f"{self.classifier_.time_budget} s. The last fit is kept: raise it by "
+                "set_params(classifier__time_budget=...), or set it to None."
+            )
 
     def _parts_of_classifier(self) -> dict[str, Any]:
         """Return the parts that may start at the last fit, and where to find them in it."""
         found = self.classifier_
         if not isinstance(found, AutoXC):
             return {"": found, **found.get_params(deep=True)}
-        if self._given_classifier.estimators is not None:
-            return {}
-        parts = dict(found.estimators or ())
-        for name, member in found.estimators or ():
+        parts = dict(found.estimators) if self._tries_last_choice else {}
+        for name, member in list(parts.items()):
             parts |= {f"{name}__{key}": one for key, one in member.get_params(deep=True).items()}
         return parts
 
